@@ -1,0 +1,13 @@
+"""Host kernels of the operators that compute shapes, axes and indices.
+
+Core's evaluator folds constants and runs shape nodes with them; a host provider may include the same set in its own
+kernel table, so that each operator has one text.
+"""
+
+from __future__ import annotations
+
+from sardonyx.ep.kernels import KernelSet
+
+__all__ = ["shape_kernels"]
+
+shape_kernels = KernelSet()

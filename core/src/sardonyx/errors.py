@@ -1,0 +1,68 @@
+"""The errors of Sardonyx: one root, four kinds.
+
+A message says what went wrong, where (node, operator, opset, EP, dtypes, shapes, producer), why, and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CompileRefused",
+    "InternalError",
+    "InvalidInput",
+    "InvalidModel",
+    "NodeError",
+    "NotSupported",
+    "ProviderError",
+    "RunCancelled",
+    "SardonyxError",
+]
+
+
+class SardonyxError(Exception):
+    """Root of every error that Sardonyx raises on purpose."""
+
+
+class InvalidInput(SardonyxError, ValueError):
+    """The caller did something wrong: a wrong path, feed name, dtype, rank, option."""
+
+
+class InvalidModel(SardonyxError):
+    """The model is wrong: truncated, cyclic, ill-typed, against the ONNX specification."""
+
+
+class NotSupported(SardonyxError, NotImplementedError):
+    """The model is right, but nothing installed can run this part of it."""
+
+
+class ProviderError(SardonyxError):
+    """A provider cannot be loaded, has no device, or failed while compiling or running."""
+
+
+class NodeError(SardonyxError):
+    """A node failed while running: its inputs' values or shapes do not fit the operator.
+
+    `node` is the node's name, `op` its operator, `origins` the names of the nodes in the user's model.
+    """
+
+    def __init__(self, message: str, *, node: str = "", op: str = "", origins: tuple[str, ...] = ()):
+        super().__init__(message)
+        self.node, self.op, self.origins = node, op, origins
+
+
+class RunCancelled(SardonyxError):
+    """The run was ended by RunOptions.terminate, a timeout, or a cancelled task."""
+
+
+class InternalError(SardonyxError):
+    """A fault in Sardonyx itself: please report it."""
+
+
+class CompileRefused(SardonyxError):
+    """Raised by a provider's compile(): these nodes cannot be run after all.
+
+    `reasons` maps a node's name to the reason; the nodes become refusals and partitioning repeats.
+    """
+
+    def __init__(self, reasons: dict[str, str]):
+        super().__init__("; ".join(f"{node}: {reason}" for node, reason in reasons.items()))
+        self.reasons = dict(reasons)

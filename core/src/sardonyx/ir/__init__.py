@@ -1,0 +1,1 @@
+"""The IR: graphs, values, types, and their loading and saving."""

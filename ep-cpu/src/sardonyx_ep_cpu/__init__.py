@@ -1,0 +1,1 @@
+"""The numpy execution provider: every ONNX operator, on any machine that runs numpy."""
