@@ -4,3 +4,23 @@ Pure functions over Python ints and small numpy arrays; nothing here touches ten
 """
 
 from __future__ import annotations
+
+from sardonyx.ep.shapes.axes import normalize_axes, normalize_axis, reduction_axes
+from sardonyx.ep.shapes.broadcast import broadcast_shape
+from sardonyx.ep.shapes.pads import pad_widths
+from sardonyx.ep.shapes.reshape import reshape_shape
+from sardonyx.ep.shapes.slices import clamp_slice, slice_index
+from sardonyx.ep.shapes.split import even_split, split_sizes
+
+__all__ = [
+    "broadcast_shape",
+    "clamp_slice",
+    "even_split",
+    "normalize_axes",
+    "normalize_axis",
+    "pad_widths",
+    "reduction_axes",
+    "reshape_shape",
+    "slice_index",
+    "split_sizes",
+]
