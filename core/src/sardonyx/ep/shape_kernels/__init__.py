@@ -7,7 +7,9 @@ kernel table, so that each operator has one text.
 from __future__ import annotations
 
 from sardonyx.ep.kernels import KernelSet
+from sardonyx.ep.shape_kernels import gather, generate, movement, reduce, scatter, topk
 
 __all__ = ["shape_kernels"]
 
 shape_kernels = KernelSet()
+shape_kernels.include(movement.ops, generate.ops, reduce.ops, gather.ops, scatter.ops, topk.ops)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sardonyx.errors import NodeError
 from sardonyx.ep.shapes.axes import normalize_axes
+from sardonyx.errors import NodeError
 
 __all__ = ["pad_widths"]
 
