@@ -55,6 +55,8 @@ PACKED_BITS: dict[np.dtype, int] = {
     FROM_ONNX[23]: 4,
     FROM_ONNX[25]: 2,
     FROM_ONNX[26]: 2,
+    FROM_ONNX[27]: 6,
+    FROM_ONNX[28]: 6,
 }
 _SMALL_FLOATS = frozenset(FROM_ONNX[c] for c in (16, 17, 18, 19, 20, 23, 24, 27, 28))
 

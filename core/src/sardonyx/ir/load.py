@@ -1,0 +1,146 @@
+"""Load a model: from a path, bytes or a ModelProto to a verified Graph with types, in canonical form."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any
+
+from sardonyx.errors import InvalidInput, InvalidModel
+from sardonyx.ir import wire
+from sardonyx.ir.build import Builder
+from sardonyx.ir.graph import Model
+from sardonyx.ir.proto import Files, checked_shape, dtype_of, tensor_from_proto, type_from_proto
+from sardonyx.ir.schema import STANDARD
+from sardonyx.ir.tensor import Tensor
+
+__all__ = ["load"]
+
+
+def load(model: Any, *, external: dict[str, Any] | None = None, folder: str | None = None, strict: bool = False) -> Model:
+    """Load an ONNX model.
+
+    `model` is a path (str, os.PathLike), the file's bytes, or an onnx.ModelProto. External data is looked for beside the
+    path, or in `folder`, or taken from `external` (location -> bytes). Weights stay views of the mapped file or the given
+    bytes. Nodes get unique names, model-local functions are inlined, constants become constant values, and every node is
+    raised to its operator's newest form where nothing is lost. `strict` raises where the declared types contradict the
+    inferred ones; otherwise they are overruled and noted in `warnings`.
+
+    Raises InvalidInput (no such file, not a model), InvalidModel (broken, cyclic, ill-typed).
+    """
+    proto, tensors, files = _read(model, external, folder)
+    from sardonyx.ir.infer import infer_model, infer_missing
+    from sardonyx.ir.upgrade import upgrade
+    from sardonyx.ir.verify import verify
+
+    out = Model(
+        graph=None,  # type: ignore[arg-type]
+        ir_version=proto.ir_version,
+        opsets=_opsets(proto),
+        producer_name=proto.producer_name,
+        producer_version=proto.producer_version,
+        domain=proto.domain,
+        version=proto.model_version,
+        doc=proto.doc_string,
+        graph_doc=proto.graph.doc_string,
+        metadata={p.key: p.value for p in proto.metadata_props},
+        output_types={o.name: type_from_proto(o.type) for o in proto.graph.output},
+    )
+    inferred = infer_model(proto, out, strict)
+    out.graph = Builder(inferred, out, tensors, files).model_graph()
+    infer_missing(out.graph)
+    upgrade(out.graph)
+    verify(out.graph)
+    return out
+
+
+def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tuple[Any, dict[str, Tensor], Files]:
+    """The parsed proto (large weights left out), those weights by name, and the external files."""
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+        buffer = _map(path)
+        if folder is None:
+            folder = os.path.dirname(os.path.abspath(path))
+        return *_parse(buffer, path), Files(folder, external)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return *_parse(bytes(model) if isinstance(model, bytearray) else model, "the given bytes"), Files(folder, external)
+    if hasattr(model, "graph") and hasattr(model, "opset_import"):
+        return *_detach(model), Files(folder, external)
+    raise InvalidInput(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+
+
+def _map(path: str) -> Any:
+    try:
+        with open(path, "rb") as f:
+            if os.fstat(f.fileno()).st_size == 0:
+                raise InvalidModel(f"{path} is empty")
+            return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise InvalidInput(f"no such model file: {path}") from None
+    except IsADirectoryError:
+        raise InvalidInput(f"{path} is a folder, not a model file") from None
+    except (OSError, ValueError) as e:
+        raise InvalidInput(f"cannot read {path}: {e}") from e
+
+
+def _parse(buffer: Any, source: str) -> tuple[Any, dict[str, Tensor]]:
+    import onnx
+
+    try:
+        skeleton, raw = wire.split(buffer)
+        proto = onnx.ModelProto.FromString(skeleton)
+    except InvalidModel as e:
+        raise InvalidModel(f"{source}: {e}") from None
+    except Exception as e:
+        raise InvalidModel(f"{source} is not a valid ONNX model: {e}") from e
+    if not proto.HasField("graph") or not (proto.opset_import or proto.ir_version):
+        raise InvalidModel(f"{source} is not an ONNX model: it has no graph or no version")
+    tensors = {}
+    for r in raw:
+        what = f"tensor {r.name!r}"
+        tensors[r.name] = Tensor.raw(dtype_of(r.data_type, what), checked_shape(r.dims, what), buffer, r.offset, r.length, r.name)
+    return proto, tensors
+
+
+def _detach(model: Any) -> tuple[Any, dict[str, Tensor]]:
+    """A light copy of a ModelProto, with its large initializers apart."""
+    import onnx
+
+    tensors: dict[str, Tensor] = {}
+    proto = onnx.ModelProto()
+    for field, value in model.ListFields():
+        if field.name == "graph":
+            continue
+        if field.is_repeated:
+            getattr(proto, field.name).extend(value)
+        else:
+            setattr(proto, field.name, value)
+    if not model.HasField("graph"):
+        raise InvalidModel("the given ModelProto has no graph")
+    graph = proto.graph
+    for field, value in model.graph.ListFields():
+        if field.name == "initializer":
+            continue
+        if field.is_repeated:
+            getattr(graph, field.name).extend(value)
+        else:
+            setattr(graph, field.name, value)
+    for t in model.graph.initializer:
+        if t.HasField("raw_data") and t.data_location != t.EXTERNAL and len(t.raw_data) >= wire.LARGE:
+            tensors[t.name] = tensor_from_proto(t)
+            stub = graph.initializer.add()
+            stub.name, stub.data_type = t.name, t.data_type
+            stub.dims.extend(t.dims)
+        else:
+            graph.initializer.append(t)
+    return proto, tensors
+
+
+def _opsets(proto: Any) -> dict[str, int]:
+    """Domain -> imported version. A file that imports none (IR version < 3) means opset 1."""
+    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
+    for domain, version in opsets.items():
+        if domain in STANDARD and version < 1:
+            raise InvalidModel(f"the model imports version {version} of the operator set {domain or 'ai.onnx'!r}; versions start at 1")
+    opsets.setdefault("", 1)
+    return opsets

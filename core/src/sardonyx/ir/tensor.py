@@ -1,0 +1,101 @@
+"""Constants: a dtype, a shape, and where the bytes are. Reading gives a read-only array, a view wherever possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sardonyx.errors import InvalidModel
+from sardonyx.ir.dtypes import PACKED_BITS, STRING
+
+__all__ = ["Tensor", "unpack_bits"]
+
+
+class Tensor:
+    """A constant tensor that is read when it is needed.
+
+    `numpy()` returns a read-only ndarray of `dtype` and `shape`; for raw little-endian bytes (a mapped file, the given
+    model bytes) it is a view, so nothing is copied until somebody writes or needs alignment.
+    """
+
+    __slots__ = ("_array", "_read", "dtype", "region", "shape")
+
+    def __init__(
+        self,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        *,
+        array: np.ndarray | None = None,
+        read: Callable[[], np.ndarray] | None = None,
+        region: tuple[Any, int, int] | None = None,
+    ):
+        self.dtype, self.shape, self._array, self._read = dtype, shape, array, read
+        self.region = region
+
+    @staticmethod
+    def of(array: Any) -> Tensor:
+        """A constant that holds `array` (any ndarray; strings become object arrays)."""
+        array = np.asarray(array)
+        if array.dtype.kind in "US":
+            array = array.astype(STRING)
+        view = array.view()
+        view.flags.writeable = False
+        return Tensor(array.dtype, array.shape, array=view)
+
+    @staticmethod
+    def raw(dtype: np.dtype, shape: tuple[int, ...], buffer: Any, offset: int, length: int, name: str) -> Tensor:
+        """A constant whose packed little-endian bytes are buffer[offset : offset + length]."""
+        count = math.prod(shape)
+        bits = PACKED_BITS.get(dtype)
+        need = -(-count * bits // 8) if bits else count * dtype.itemsize
+        if length != need:
+            raise InvalidModel(
+                f"tensor {name!r}: {length} bytes of data, but {dtype}{list(shape)} needs {need}; the file is truncated or its header is wrong"
+            )
+
+        def read() -> np.ndarray:
+            if bits:
+                return unpack_bits(np.frombuffer(buffer, np.uint8, need, offset), dtype, count).reshape(shape)
+            if dtype == np.bool_:
+                return (np.frombuffer(buffer, np.uint8, count, offset) != 0).reshape(shape)
+            return np.frombuffer(buffer, dtype, count, offset).reshape(shape)
+
+        return Tensor(dtype, shape, read=read, region=(buffer, offset, length))
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array that `numpy()` returns (strings: of the pointers)."""
+        return self.size * self.dtype.itemsize
+
+    def numpy(self) -> np.ndarray:
+        """The values, read-only."""
+        if self._array is None:
+            assert self._read is not None
+            array = self._read()
+            array.flags.writeable = False
+            if self.region is not None and not PACKED_BITS.get(self.dtype):
+                return array
+            self._array = array
+        return self._array
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.dtype}{list(self.shape)})"
+
+
+def unpack_bits(packed: np.ndarray, dtype: np.dtype, count: int) -> np.ndarray:
+    """`count` values of a 2-, 4- or 6-bit `dtype`, lowest bits first, from uint8 `packed`, one per byte."""
+    bits = PACKED_BITS[dtype]
+    if bits == 6:
+        fields = np.packbits(np.unpackbits(packed, count=count * 6, bitorder="little").reshape(count, 6), axis=1, bitorder="little")
+    else:
+        fields = np.stack([(packed >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)], axis=-1)
+    values = fields.reshape(-1)[:count].view(dtype)
+    return values.astype(np.int8).astype(dtype) if "int" in dtype.name else values
