@@ -1,0 +1,1 @@
+"""Operators that select, place, pad or reorder elements."""

@@ -1,0 +1,1 @@
+"""Reductions beyond those that shape arithmetic uses."""
