@@ -1,0 +1,1 @@
+"""Normalisations over the trailing axes, and the fused forms of transformers."""

@@ -1,0 +1,1 @@
+"""Softmax, its relatives, and the losses built on them."""

@@ -1,0 +1,30 @@
+"""Half precision: float16 and bfloat16 tensors are computed in float32 and rounded once, at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["is_half", "widen", "working_dtype"]
+
+_HALVES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
+_FLOAT32 = np.dtype(np.float32)
+
+
+def is_half(dtype: np.dtype) -> bool:
+    """Whether `dtype` is float16 or bfloat16."""
+    return dtype.itemsize == 2 and dtype in _HALVES
+
+
+def working_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype to compute in: float32 for float16 and bfloat16, else `dtype` itself."""
+    return _FLOAT32 if dtype.itemsize == 2 and dtype in _HALVES else dtype
+
+
+def widen(x: Any) -> Any:
+    """`x` as float32 if it is a float16 or bfloat16 array, else `x` itself (not a copy); None stays None."""
+    if x is not None and x.dtype.itemsize == 2 and x.dtype in _HALVES:
+        return x.astype(_FLOAT32)
+    return x
