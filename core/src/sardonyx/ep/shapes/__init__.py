@@ -11,16 +11,23 @@ from sardonyx.ep.shapes.pads import pad_widths
 from sardonyx.ep.shapes.reshape import reshape_shape
 from sardonyx.ep.shapes.slices import clamp_slice, slice_index
 from sardonyx.ep.shapes.split import even_split, split_sizes
+from sardonyx.ep.shapes.windows import Windows, conv_windows, pool_windows, tap_range, transpose_windows, window_counts
 
 __all__ = [
+    "Windows",
     "broadcast_shape",
     "clamp_slice",
+    "conv_windows",
     "even_split",
     "normalize_axes",
     "normalize_axis",
     "pad_widths",
+    "pool_windows",
     "reduction_axes",
     "reshape_shape",
     "slice_index",
     "split_sizes",
+    "tap_range",
+    "transpose_windows",
+    "window_counts",
 ]

@@ -1,0 +1,1 @@
+"""Operators over spatial axes: convolutions, pools, sampling, and the normalisations of images."""
