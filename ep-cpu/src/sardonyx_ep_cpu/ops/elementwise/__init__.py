@@ -1,0 +1,1 @@
+"""Elementwise operators: mathematics, activations, bits, variadic sums, and their oldest forms."""
