@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from sardonyx.ir.dtypes import from_name
 
-__all__ = ["Formal", "Schema", "newest", "schema", "since_version"]
+__all__ = ["KNOWN", "STANDARD", "Formal", "Schema", "newest", "schema", "since_version"]
 
-STANDARD = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
+# The operator set versions that this release was written against, by domain of ONNX's own.
+KNOWN = {"": 28, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1}
+STANDARD = tuple(KNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def _formal(formals: tuple[Formal, ...], index: int) -> Formal | None:
     return formals[-1] if formals and formals[-1].variadic else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def since_version(domain: str, op: str, opset: int) -> int | None:
     """The since_version of the operator's schema in force at `opset`, or None if onnx.defs does not know it."""
     from onnx import defs
@@ -73,18 +75,24 @@ def since_version(domain: str, op: str, opset: int) -> int | None:
         return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def newest(domain: str, op: str) -> int | None:
-    """The newest since_version of an operator that is not deprecated there, or None."""
+    """The newest since_version of an operator that is not deprecated and not past KNOWN; None if there is none."""
     from onnx import defs
 
-    try:
-        return defs.get_schema(op, domain).since_version
-    except Exception:
-        return None
+    limit = KNOWN.get(domain)
+    while limit:
+        try:
+            s = defs.get_schema(op, limit, domain)
+        except Exception:
+            return None
+        if not s.deprecated:
+            return s.since_version
+        limit = s.since_version - 1
+    return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def schema(domain: str, op: str, since: int) -> Schema | None:
     """The schema of the operator's version in force at opset `since`, or None for an operator onnx.defs does not know."""
     from onnx import defs, helper
