@@ -1,3 +1,76 @@
-"""Sardonyx: an ONNX runtime made of plugs."""
+"""Sardonyx: an ONNX runtime made of plugs.
+
+    import sardonyx
+    session = sardonyx.InferenceSession("model.onnx")
+    outputs = session.run(None, {"input": array})
+
+The classes have onnxruntime's names, arguments and behaviour. Providers are found through entry points.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from sardonyx.errors import SardonyxError
+    from sardonyx.runtime.discovery import providers
+    from sardonyx.runtime.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+    from sardonyx.runtime.session import InferenceSession, ModelMetadata, NodeArg
+
+_WHERE = {
+    "SardonyxError": "sardonyx.errors",
+    "providers": "sardonyx.runtime.discovery",
+    "ExecutionMode": "sardonyx.runtime.options",
+    "ExecutionOrder": "sardonyx.runtime.options",
+    "GraphOptimizationLevel": "sardonyx.runtime.options",
+    "RunOptions": "sardonyx.runtime.options",
+    "SessionOptions": "sardonyx.runtime.options",
+    "InferenceSession": "sardonyx.runtime.session",
+    "ModelMetadata": "sardonyx.runtime.session",
+    "NodeArg": "sardonyx.runtime.session",
+}
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "RunOptions",
+    "SardonyxError",
+    "SessionOptions",
+    "get_all_providers",
+    "get_available_providers",
+    "providers",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})
+
+
+def get_available_providers() -> list[str]:
+    """Names of the providers that are installed and find a device here, by priority."""
+    from sardonyx.runtime.discovery import available
+
+    return available()
+
+
+def get_all_providers() -> list[str]:
+    """Names of all installed providers, usable or not."""
+    from sardonyx.runtime.discovery import providers
+
+    return [p.name for p in providers()]

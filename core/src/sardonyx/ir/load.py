@@ -17,19 +17,30 @@ from sardonyx.ir.tensor import Tensor
 __all__ = ["load"]
 
 
-def load(model: Any, *, external: dict[str, Any] | None = None, folder: str | None = None, strict: bool = False) -> Model:
+def load(
+    model: Any,
+    *,
+    external: dict[str, Any] | None = None,
+    folder: str | None = None,
+    strict: bool = False,
+    dims: dict[str, int] | None = None,
+    denotations: dict[str, int] | None = None,
+) -> Model:
     """Load an ONNX model.
 
     `model` is a path (str, os.PathLike), the file's bytes, or an onnx.ModelProto. External data is looked for beside the
     path, or in `folder`, or taken from `external` (location -> bytes). Weights stay views of the mapped file or the given
     bytes. Nodes get unique names, model-local functions are inlined, constants become constant values, and every node is
     raised to its operator's newest form where nothing is lost. `strict` raises where the declared types contradict the
-    inferred ones; otherwise they are overruled and noted in `warnings`.
+    inferred ones; otherwise they are overruled and noted in `warnings`. `dims` fixes symbolic dimensions of the inputs by
+    name, `denotations` by denotation.
 
     Raises InvalidInput (no such file, not a model), InvalidModel (broken, cyclic, ill-typed).
     """
     proto, tensors, files = _read(model, external, folder)
-    from sardonyx.ir.infer import infer_model, infer_missing
+    if dims or denotations:
+        _fix_dims(proto, dims or {}, denotations or {})
+    from sardonyx.ir.infer import infer_missing, infer_model
     from sardonyx.ir.upgrade import upgrade
     from sardonyx.ir.verify import verify
 
@@ -134,6 +145,16 @@ def _detach(model: Any) -> tuple[Any, dict[str, Tensor]]:
         else:
             graph.initializer.append(t)
     return proto, tensors
+
+
+def _fix_dims(proto: Any, dims: dict[str, int], denotations: dict[str, int]) -> None:
+    for vi in proto.graph.input:
+        for d in vi.type.tensor_type.shape.dim if vi.type.HasField("tensor_type") else ():
+            value = dims.get(d.dim_param) if d.dim_param else None
+            if value is None and d.denotation and not d.HasField("dim_value"):
+                value = denotations.get(d.denotation)
+            if value is not None:
+                d.dim_value = value
 
 
 def _opsets(proto: Any) -> dict[str, int]:

@@ -1,0 +1,1 @@
+"""From an optimized graph to results: discovery, partitioning, plans, sessions."""

@@ -1,0 +1,148 @@
+"""Checking what the caller feeds, and making what he gets his own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sardonyx.errors import InvalidInput
+from sardonyx.ir.dtypes import STRING, dtype_name, is_float
+from sardonyx.ir.graph import Value
+from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType, type_string
+
+__all__ = ["Feed", "own", "shape_string"]
+
+
+class Feed:
+    """One input of the session: its name, type and default. `check` returns the value as the plan takes it."""
+
+    __slots__ = ("default", "dtype", "dynamic", "name", "optional", "shape", "type")
+
+    def __init__(self, value: Value, default: np.ndarray | None):
+        self.name, self.type, self.default = value.name, value.type, default
+        tensor = isinstance(value.type, TensorType)
+        self.dtype = value.dtype if tensor else None
+        shape = value.shape if tensor else None
+        self.shape: tuple[Any, ...] | None = shape
+        self.dynamic = shape is None or not all(isinstance(d, int) for d in shape)
+        self.optional = isinstance(value.type, OptionalType) or default is not None
+
+    def check(self, x: Any) -> Any:
+        """`x` as the plan takes it (a tensor: an ndarray of the declared dtype); InvalidInput if it does not fit."""
+        if self.dtype is None:
+            return self._check_other(x, self.type)
+        if type(x) is not np.ndarray or x.dtype != self.dtype:
+            x = self._convert(x)
+        if self.dynamic:
+            if self.shape is not None:
+                self._check_dims(x)
+        elif x.shape != self.shape:
+            self._check_dims(x)
+        return x
+
+    def _check_dims(self, x: np.ndarray) -> None:
+        assert self.shape is not None
+        if len(x.shape) != len(self.shape):
+            raise InvalidInput(f"input {self.name!r} has shape {list(x.shape)} (rank {x.ndim}); the model wants {shape_string(self.shape)}")
+        for i, (have, want) in enumerate(zip(x.shape, self.shape, strict=True)):
+            if type(want) is int and have != want:
+                raise InvalidInput(
+                    f"input {self.name!r} has shape {list(x.shape)}; the model wants {shape_string(self.shape)} (dimension {i} is {have}, not {want})"
+                )
+
+    def _convert(self, x: Any) -> np.ndarray:
+        assert self.dtype is not None
+        if hasattr(x, "numpy") and not isinstance(x, np.ndarray) and hasattr(x, "is_tensor"):
+            x = x.numpy()
+        if self.dtype == STRING:
+            return self._strings(x)
+        if isinstance(x, np.ndarray):
+            if x.dtype.newbyteorder("=") == self.dtype:
+                return np.asarray(x, self.dtype)
+            raise self._wrong_dtype(x)
+        if isinstance(x, (bool, int, float, complex, np.generic)) or isinstance(x, (list, tuple)):
+            try:
+                array = np.asarray(x)
+            except ValueError as e:
+                raise InvalidInput(f"input {self.name!r}: the nested list is not a tensor: {e}") from None
+            if isinstance(x, np.generic) and array.dtype != self.dtype:
+                raise self._wrong_dtype(array)
+            same_kind = array.dtype.kind == self.dtype.kind or (array.dtype.kind in "iu" and self.dtype.kind in "iu")
+            if array.size == 0 or same_kind or (array.dtype.kind in "iuf" and is_float(self.dtype)):
+                return self._cast_list(array)
+            raise self._wrong_dtype(array)
+        if hasattr(x, "__array__") or hasattr(x, "__dlpack__"):
+            return self._convert(np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x))
+        raise InvalidInput(f"input {self.name!r}: {type(x).__name__} is not a tensor; give a numpy array of {dtype_name(self.dtype)}")
+
+    def _cast_list(self, array: np.ndarray) -> np.ndarray:
+        assert self.dtype is not None
+        if array.dtype.kind in "iu" and self.dtype.kind in "iu" and array.size:
+            limits = np.iinfo(self.dtype)
+            if array.min() < limits.min or array.max() > limits.max:
+                raise InvalidInput(f"input {self.name!r}: a value does not fit {dtype_name(self.dtype)}")
+        return array.astype(self.dtype)
+
+    def _strings(self, x: Any) -> np.ndarray:
+        array = np.asarray(x) if not isinstance(x, (list, tuple)) else np.asarray(x, dtype=STRING)
+        if array.dtype.kind == "U":
+            return array.astype(STRING)
+        if array.dtype.kind == "S":
+            return np.char.decode(array, "utf-8").astype(STRING)
+        if array.dtype == STRING:
+            if all(type(s) is str for s in array.flat):
+                return array
+            flat = [s.decode("utf-8", "surrogateescape") if isinstance(s, bytes) else s for s in array.flat]
+            if all(isinstance(s, str) for s in flat):
+                out = np.empty(array.shape, STRING)
+                out.reshape(-1)[:] = flat
+                return out
+            raise InvalidInput(f"input {self.name!r}: an element is not a string")
+        raise self._wrong_dtype(array)
+
+    def _wrong_dtype(self, x: np.ndarray) -> InvalidInput:
+        want = dtype_name(self.dtype)
+        return InvalidInput(f"input {self.name!r} is tensor({dtype_name(x.dtype)}); the model wants tensor({want}): convert it, e.g. x.astype({str(self.dtype)!r})")
+
+    def _check_other(self, x: Any, t: ValueType) -> Any:
+        if isinstance(t, OptionalType):
+            return None if x is None else self._check_other(x, t.elem)
+        if isinstance(t, SequenceType):
+            if not isinstance(x, (list, tuple)):
+                raise InvalidInput(f"input {self.name!r}: the model wants {type_string(t)}, a list, not {type(x).__name__}")
+            return [self._check_other(e, t.elem) for e in x]
+        if isinstance(t, MapType):
+            if not isinstance(x, Mapping):
+                raise InvalidInput(f"input {self.name!r}: the model wants {type_string(t)}, a dict, not {type(x).__name__}")
+            return dict(x)
+        if isinstance(t, TensorType) and t.dtype is not None:
+            probe = Feed(Value(self.name, t), None)
+            return probe.check(x)
+        return np.asarray(x) if not isinstance(x, (list, dict)) and x is not None else x
+
+
+def shape_string(shape: tuple[Any, ...]) -> str:
+    """A shape for messages: [batch, 3, 224, 224]."""
+    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+
+
+def own(y: Any, feeds: list[Any], seen: set[int]) -> Any:
+    """The value as the caller's own: a writable, contiguous ndarray that shares no memory with a feed, a constant or an
+    output given before (`seen` holds the ids of their buffers)."""
+    if type(y) is np.ndarray:
+        flags = y.flags
+        if flags.c_contiguous and flags.writeable and flags.aligned:
+            root = y if y.base is None else y.base
+            if id(root) not in seen and all(x is not root and getattr(x, "base", None) is not root for x in feeds):
+                seen.add(id(root))
+                return y
+        return y.copy(order="C")
+    if y is None or isinstance(y, (str, bytes)):
+        return y
+    if isinstance(y, list):
+        return [own(e, feeds, seen) for e in y]
+    if isinstance(y, dict):
+        return dict(y)
+    return np.array(y)

@@ -1,0 +1,173 @@
+"""SessionOptions, RunOptions and their enumerations, with onnxruntime's names."""
+
+from __future__ import annotations
+
+import enum
+import math
+import os
+from typing import Any
+
+from sardonyx.errors import InvalidInput
+
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions", "default_threads"]
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    """How much the graph is optimized; LAYOUT and ALL add the providers' own rules and layouts."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+LEVELS = {0: "none", 1: "basic", 2: "extended", 3: "all", 99: "all"}
+
+
+class ExecutionMode(enum.IntEnum):
+    """Accepted for compatibility; nodes run in sequence, and kernels use the threads."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    """Accepted for compatibility."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+def default_threads() -> int:
+    """Usable processors: the smaller of the affinity mask and the container's CPU quota (cgroup v2 or v1), at least 1."""
+    env = os.environ.get("SARDONYX_NUM_THREADS", "")
+    if env.isdigit() and int(env) > 0:
+        return int(env)
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _cgroup_quota()
+    return max(1, min(count, quota)) if quota else max(1, count)
+
+
+def _cgroup_quota() -> int | None:
+    try:
+        limit, period = open("/sys/fs/cgroup/cpu.max").read().split()
+        return None if limit == "max" else math.ceil(int(limit) / int(period))
+    except (OSError, ValueError):
+        pass
+    try:
+        limit_us = int(open("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read())
+        period_us = int(open("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read())
+        return math.ceil(limit_us / period_us) if limit_us > 0 else None
+    except (OSError, ValueError):
+        return None
+
+
+class SessionOptions:
+    """Options of a session.
+
+    Beyond onnxruntime's: `strict` (only the providers named run nodes; a node they refuse is an error), `assign` (node,
+    origin or operator name -> provider), `disabled_optimizers` (pass names).
+    """
+
+    def __init__(self) -> None:
+        self.enable_cpu_mem_arena = True
+        self.enable_mem_pattern = True
+        self.enable_mem_reuse = True
+        self.enable_profiling = False
+        self.profile_file_prefix = "sardonyx_profile_"
+        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self.execution_order = ExecutionOrder.DEFAULT
+        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.inter_op_num_threads = 0
+        self.intra_op_num_threads = 0
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.optimized_model_filepath = ""
+        self.use_deterministic_compute = False
+        self.use_per_session_threads = True
+        self.strict = False
+        self.assign: dict[str, str] = {}
+        self.disabled_optimizers: set[str] = set()
+        self._config: dict[str, str] = {}
+        self._dims: dict[str, int] = {}
+        self._denotations: dict[str, int] = {}
+        self._initializers: dict[str, Any] = {}
+        self._external: dict[str, Any] = {}
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Set a configuration entry; those with a meaning here are listed in the user guide."""
+        self._config[str(key)] = str(value)
+
+    def get_session_config_entry(self, key: str) -> str:
+        """A configuration entry; InvalidInput if it was not set."""
+        if key not in self._config:
+            raise InvalidInput(f"SessionOptions does not have configuration with key: {key}")
+        return self._config[key]
+
+    def has_session_config_entry(self, key: str) -> bool:
+        """Whether a configuration entry was set."""
+        return key in self._config
+
+    def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
+        """Fix the symbolic dimension `name` of the inputs."""
+        self._dims[name] = int(value)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
+        """Fix the dimensions of the inputs that carry this denotation."""
+        self._denotations[denotation] = int(value)
+
+    def add_initializer(self, name: str, value: Any) -> None:
+        """Replace an initializer of the model by an OrtValue or array of the same dtype and shape."""
+        self._initializers[name] = value
+
+    def add_external_initializers(self, names: list[str], values: list[Any]) -> None:
+        """Replace several initializers that the model keeps outside its file."""
+        self._initializers.update(zip(names, values, strict=True))
+
+    def add_external_initializers_from_files_in_memory(self, names: list[str], buffers: list[Any], lengths: list[int]) -> None:
+        """Give the contents of external data files: location -> the first `length` bytes of a buffer."""
+        for name, buffer, length in zip(names, buffers, lengths, strict=True):
+            self._external[name] = memoryview(buffer)[:length]
+
+    @property
+    def level(self) -> str:
+        """The optimization level by its name: none, basic, extended, all."""
+        return LEVELS[int(self.graph_optimization_level)]
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether only the providers asked for may run nodes."""
+        return self.strict or self._config.get("session.disable_cpu_ep_fallback") == "1"
+
+    @property
+    def threads(self) -> int:
+        """Threads for one operator: as set, or the processors this process may use."""
+        if self.intra_op_num_threads:
+            return int(self.intra_op_num_threads)
+        env = os.environ.get("ORT_INTRA_OP_NUM_THREADS", "")
+        return int(env) if env.isdigit() and int(env) > 0 else default_threads()
+
+
+class RunOptions:
+    """Options of one run. Setting `terminate` (from another thread) ends the run between two nodes."""
+
+    def __init__(self) -> None:
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.only_execute_path_to_fetches = False
+        self.terminate = False
+        self._config: dict[str, str] = {}
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Set a configuration entry of the run."""
+        self._config[str(key)] = str(value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        """A configuration entry; InvalidInput if it was not set."""
+        if key not in self._config:
+            raise InvalidInput(f"RunOptions does not have configuration with key: {key}")
+        return self._config[key]

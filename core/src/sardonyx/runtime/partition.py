@@ -1,0 +1,281 @@
+"""Who runs which node: claims in priority order, function bodies for what is refused, and convex groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sardonyx.ep.claims import claim_node
+from sardonyx.ep.provider import Claim, Provider
+from sardonyx.ep.shape_kernels import shape_kernels
+from sardonyx.errors import NotSupported
+from sardonyx.ir.dtypes import STRING
+from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.types import TensorType, type_string
+
+__all__ = ["CONTROL", "HOST", "Assignment", "Group", "assign", "group", "small_islands"]
+
+HOST = "host"
+CONTROL = "control flow"
+MAX_EXPANSION = 16
+SMALL_ISLAND = 2
+HEAVY = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm", "Attention", "LSTM", "GRU", "RNN", "Einsum"})
+
+
+@dataclass
+class Assignment:
+    """For every node the name of its provider (or HOST, CONTROL), its claim, and why others refused it."""
+
+    owner: dict[Node, str] = field(default_factory=dict)
+    claims: dict[Node, Claim] = field(default_factory=dict)
+    refusals: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def assign(
+    graph: Graph,
+    providers: list[Provider],
+    *,
+    forced: dict[str, dict[str, str]] | None = None,
+    wishes: dict[str, str] | None = None,
+) -> Assignment:
+    """Assign every node of `graph` (bodies are assigned when their own plan is made). The graph may change: a node that
+    nobody claims is replaced by its operator's function body.
+
+    `forced` holds refusals by node and provider (from CompileRefused); `wishes` maps a node, an origin or an operator to
+    the provider it should run on. Raises NotSupported naming every node that nobody takes, with the reasons.
+    """
+    result = Assignment()
+    shapes = _shape_nodes(graph)
+    pending = list(graph.nodes)
+    for depth in range(MAX_EXPANSION + 1):
+        _claim(graph, pending, providers, result, forced or {}, wishes or {})
+        open_nodes = [n for n in pending if n not in result.owner]
+        for node in open_nodes:
+            if node.bodies and node.op in ("If", "Loop", "Scan"):
+                result.owner[node] = CONTROL
+            elif node in shapes and isinstance(claim_node(node, shape_kernels), Claim):
+                result.owner[node] = HOST
+        _prefer_host(shapes, providers, result)
+        open_nodes = [n for n in open_nodes if n not in result.owner]
+        if not open_nodes:
+            return result
+        pending = [new for node in open_nodes for new in _expand(graph, node)] if depth < MAX_EXPANSION else []
+        if not pending:
+            break
+    raise NotSupported(_complaint([n for n in graph.nodes if n not in result.owner], providers, result))
+
+
+def _claim(
+    graph: Graph,
+    pending: list[Node],
+    providers: list[Provider],
+    result: Assignment,
+    forced: dict[str, dict[str, str]],
+    wishes: dict[str, str],
+) -> None:
+    """Offer the pending nodes to each provider in turn; a wish goes first, and refuses the others."""
+    pending_set = set(pending)
+    for provider in providers:
+        answers = provider.claim(graph)
+        for node in pending:
+            if node in result.owner:
+                continue
+            reasons = result.refusals.setdefault(node.name, {})
+            wish = _wish(node, wishes)
+            answer = answers.get(node)
+            if provider.memory != "host" and not _dense(node):
+                reasons[provider.name] = "a value is not a dense tensor of numbers"
+            elif provider.name in forced.get(node.name, {}):
+                reasons[provider.name] = forced[node.name][provider.name]
+            elif wish is not None and wish != provider.name and any(p.name == wish for p in providers):
+                reasons[provider.name] = f"assigned to {wish!r}"
+            elif isinstance(answer, Claim):
+                result.owner[node] = provider.name
+                result.claims[node] = answer
+            else:
+                reasons[provider.name] = answer.reason if answer is not None else "not claimed"
+    for node in pending_set:
+        if not result.refusals.get(node.name):
+            result.refusals.pop(node.name, None)
+
+
+def _wish(node: Node, wishes: dict[str, str]) -> str | None:
+    if not wishes:
+        return None
+    for key in (node.name, *node.origins, node.title, node.op):
+        if key in wishes:
+            return wishes[key]
+    return None
+
+
+def _dense(node: Node) -> bool:
+    for v in (*node.inputs, *node.outputs):
+        if v is None or v.type is None:
+            continue
+        if not isinstance(v.type, TensorType) or v.dtype == STRING:
+            return False
+    return True
+
+
+def _prefer_host(shapes: set[Node], providers: list[Provider], result: Assignment) -> None:
+    """Shape nodes that a device claimed stay on the host: their results are needed there, and copies cost more."""
+    spaces = {p.name: p.memory for p in providers}
+    for node in shapes:
+        owner = result.owner.get(node)
+        if owner is not None and spaces.get(owner, "host") != "host" and isinstance(claim_node(node, shape_kernels), Claim):
+            result.owner[node] = HOST
+            result.refusals.setdefault(node.name, {})[owner] = "computes shapes, which are needed on the host"
+
+
+# operator -> inputs that are shapes, axes, counts or indices of shape arithmetic
+SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
+    "Reshape": (1,),
+    "Expand": (1,),
+    "Tile": (1,),
+    "ConstantOfShape": (0,),
+    "Slice": (1, 2, 3, 4),
+    "Resize": (1, 2, 3),
+    "Pad": (1, 3),
+    "Squeeze": (1,),
+    "Unsqueeze": (1,),
+    "Range": (0, 1, 2),
+    "Split": (1,),
+    "TopK": (1,),
+    "OneHot": (1,),
+    "CenterCropPad": (1,),
+    "ReduceSum": (1,),
+    "ReduceMean": (1,),
+    "ReduceMax": (1,),
+    "ReduceMin": (1,),
+    "ReduceProd": (1,),
+}
+
+
+def _shape_nodes(graph: Graph) -> set[Node]:
+    """Nodes whose results are only used as shapes, axes or counts (directly or through other such nodes), and which read
+    no tensor data: they start from Shape, Size and constants."""
+    small: set[Node] = set()
+    for node in graph.nodes:
+        if node.op in ("Shape", "Size") and node.domain == "":
+            small.add(node)
+        elif node.domain == "" and node.inputs and all(v is None or v.const is not None or v.producer in small for v in node.inputs):
+            if all(v is None or (v.const.nbytes if v.const is not None else 0) <= 1024 for v in node.inputs):
+                small.add(node)
+    wanted: set[Node] = set()
+    outputs = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        if node not in small or node.bodies:
+            continue
+        uses = [(v, u, i) for v in node.outputs if v is not None for u, i in v.uses]
+        if uses and all(v not in outputs for v in node.outputs) and all(u in wanted or i in SHAPE_INPUTS.get(u.op, ()) for _, u, i in uses):
+            wanted.add(node)
+    return wanted
+
+
+def _expand(graph: Graph, node: Node) -> list[Node]:
+    from sardonyx.ir.functions import expand
+
+    return expand(node) or []
+
+
+def _complaint(nodes: list[Node], providers: list[Provider], result: Assignment) -> str:
+    names = ", ".join(p.name for p in providers) or "none"
+    lines = [f"{len(nodes)} node{'s' if len(nodes) > 1 else ''} cannot run on the providers asked for ({names}):"]
+    for node in nodes[:20]:
+        types = ", ".join("-" if v is None else type_string(v.type) for v in node.inputs)
+        lines.append(f"  {node.name!r} ({node.title}-{node.since}; {types})")
+        lines += [f"    {ep}: {reason}" for ep, reason in result.refusals.get(node.name, {}).items()]
+    if len(nodes) > 20:
+        lines.append(f"  ... and {len(nodes) - 20} more")
+    if not providers:
+        lines.append("no provider is installed: pip install sardonyx-ep-cpu")
+    return "\n".join(lines)
+
+
+@dataclass
+class Group:
+    """A convex set of nodes of one owner, with the values that cross its border."""
+
+    owner: str
+    nodes: list[Node] = field(default_factory=list)
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+
+
+def group(graph: Graph, owner: dict[Node, str]) -> list[Group]:
+    """The nodes in the largest convex groups of one owner each, in an order in which they can run.
+
+    A node joins an open group of its owner unless a path from that group through another one leads to the node.
+    Control-flow nodes are groups of their own.
+    """
+    groups: list[Group] = []
+    before: list[set[int]] = []
+    of: dict[Node, int] = {}
+    latest: dict[str, list[int]] = {}
+    for node in graph.nodes:
+        name = owner[node]
+        needs = {of[v.producer] for v in _reads(node) if v.producer in of}
+        reach = set().union(*(before[g] | {g} for g in needs)) if needs else set()
+        home = None
+        if name != CONTROL:
+            for g in reversed(latest.get(name, [])):
+                others = needs - {g}
+                if not any(g in before[h] for h in others):
+                    home = g
+                    break
+        if home is None:
+            home = len(groups)
+            groups.append(Group(name))
+            before.append(set())
+            latest.setdefault(name, []).append(home)
+        groups[home].nodes.append(node)
+        of[node] = home
+        new = (reach - {home}) - before[home]
+        if new:
+            for g in range(len(groups)):
+                if g == home or home in before[g]:
+                    before[g] |= new
+    order = sorted(range(len(groups)), key=lambda g: (len(before[g]), g))
+    outputs = set(graph.outputs)
+    for g in groups:
+        _border(g, outputs)
+    return [groups[g] for g in order]
+
+
+def _reads(node: Node) -> list[Value]:
+    values = [v for v in node.inputs if v is not None]
+    for body in node.bodies:
+        values += body.captures()
+    return values
+
+
+def _border(g: Group, graph_outputs: set[Value]) -> None:
+    inside = set(g.nodes)
+    seen: dict[Value, None] = {}
+    for node in g.nodes:
+        for v in _reads(node):
+            if v.const is None and v.producer not in inside:
+                seen[v] = None
+    g.inputs = list(seen)
+    for node in g.nodes:
+        for body in node.bodies:
+            inside.update(body.walk_nodes())
+    for node in g.nodes:
+        for v in node.outputs:
+            if v is None:
+                continue
+            if v in graph_outputs or any(u not in inside for u, _ in v.uses):
+                g.outputs.append(v)
+
+
+def small_islands(groups: list[Group], spaces: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Refusals for device groups that are too small to pay for the copies of what crosses their border."""
+    refusals: dict[str, dict[str, str]] = {}
+    for g in groups:
+        if spaces.get(g.owner, "host") == "host" or len(g.nodes) > SMALL_ISLAND or any(n.op in HEAVY for n in g.nodes):
+            continue
+        neighbours = [v.producer for v in g.inputs] + [u for v in g.outputs for u, _ in v.uses]
+        owners = {h.owner for h in groups for n in neighbours if n is not None and n in h.nodes}
+        if owners and all(spaces.get(o, "host") == "host" for o in owners):
+            for n in g.nodes:
+                refusals[n.name] = {g.owner: "a small island among host nodes: the copies would cost more than they save"}
+    return refusals

@@ -1,0 +1,107 @@
+"""Plans: the steps that turn a graph's inputs into its outputs, made once and run many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from sardonyx.ep.provider import Allocator, Executable, RunContext
+
+__all__ = ["CopyStep", "ExecStep", "Plan", "Step"]
+
+
+class Step(Protocol):
+    """One step: it reads slots of `env` and writes others."""
+
+    def __call__(self, env: list[Any], ctx: RunContext | None) -> None:
+        """Do the step."""
+
+
+class ExecStep:
+    """Run a compiled subgraph."""
+
+    __slots__ = ("executable", "frees", "inputs", "outputs", "owner")
+
+    def __init__(self, executable: Executable, inputs: list[int], outputs: list[int], owner: str):
+        self.executable, self.inputs, self.outputs, self.owner = executable, inputs, outputs, owner
+        self.frees: list[int] = []
+
+    def __call__(self, env: list[Any], ctx: RunContext | None) -> None:
+        """Run it."""
+        results = self.executable.run([env[i] for i in self.inputs], ctx=ctx)
+        for slot, value in zip(self.outputs, results, strict=True):
+            env[slot] = value
+        for slot in self.frees:
+            env[slot] = None
+
+
+class CopyStep:
+    """Copy a value between memory spaces; a value that is not a tensor of numbers is passed as it is."""
+
+    __slots__ = ("frees", "inputs", "move", "outputs", "owner")
+
+    def __init__(self, source: int, target: int, move: Callable[[Any], Any], owner: str):
+        self.inputs, self.outputs, self.move, self.owner = [source], [target], move, owner
+        self.frees: list[int] = []
+
+    def __call__(self, env: list[Any], ctx: RunContext | None) -> None:
+        """Copy it."""
+        value = env[self.inputs[0]]
+        env[self.outputs[0]] = None if value is None else self.move(value)
+        for slot in self.frees:
+            env[slot] = None
+
+
+def upload(allocator: Allocator) -> Callable[[Any], Any]:
+    """A function that copies host arrays to the device."""
+    return lambda value: allocator.from_host(np.ascontiguousarray(value))
+
+
+def download(allocator: Allocator) -> Callable[[Any], Any]:
+    """A function that copies device arrays to the host and waits for them."""
+
+    def move(value: Any) -> Any:
+        host = allocator.to_host(value)
+        allocator.synchronize()
+        return host
+
+    return move
+
+
+class Plan:
+    """Steps over an array of slots. Slots 0..n-1 are the inputs; constants that outputs or bodies need are preset."""
+
+    def __init__(self, n_inputs: int, n_slots: int, steps: list[Any], outputs: list[int], preset: dict[int, Any]):
+        self.n_inputs, self.steps, self.outputs, self.preset = n_inputs, steps, outputs, preset
+        self._rest: list[Any] = [None] * (n_slots - n_inputs)
+        for slot, value in preset.items():
+            self._rest[slot - n_inputs] = value
+        self._free_early()
+        self.run = self._direct() or self._run
+
+    def _free_early(self) -> None:
+        last: dict[int, Any] = {}
+        for step in self.steps:
+            for slot in (*step.inputs, *step.outputs):
+                last[slot] = step
+        for slot, step in last.items():
+            if slot not in self.outputs and slot not in self.preset:
+                step.frees.append(slot)
+
+    def _direct(self) -> Callable[..., list[Any]] | None:
+        """The executable's own run, where it is the whole plan."""
+        if len(self.steps) != 1 or not isinstance(self.steps[0], ExecStep) or self.preset:
+            return None
+        step = self.steps[0]
+        if step.inputs != list(range(self.n_inputs)) or step.outputs != self.outputs:
+            return None
+        executable = step.executable
+        return lambda inputs, ctx=None: executable.run(inputs, ctx=ctx)
+
+    def _run(self, inputs: list[Any], ctx: RunContext | None = None) -> list[Any]:
+        env = inputs + self._rest
+        for step in self.steps:
+            step(env, ctx)
+        return [env[i] for i in self.outputs]

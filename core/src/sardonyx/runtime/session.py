@@ -1,0 +1,322 @@
+"""InferenceSession: a model, optimized, placed on providers and ready to run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.ep.provider import CompileContext, Provider, RunContext
+from sardonyx.ep.weights import WeightStore
+from sardonyx.errors import InvalidInput
+from sardonyx.ir.graph import Model, Value
+from sardonyx.ir.load import load
+from sardonyx.ir.tensor import Tensor
+from sardonyx.ir.types import TensorType, type_string
+from sardonyx.runtime import discovery
+from sardonyx.runtime.explain import Placement
+from sardonyx.runtime.feeds import Feed, own
+from sardonyx.runtime.options import RunOptions, SessionOptions
+from sardonyx.runtime.partition import HOST
+from sardonyx.runtime.plan import Plan
+from sardonyx.runtime.planner import Planner
+
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
+
+logger = logging.getLogger("sardonyx")
+weights = WeightStore()
+FLOOR = "cpu"
+EXTRA_PLANS = 8
+
+
+class NodeArg:
+    """An input or output of a model: `name`, `type` such as "tensor(float)", `shape` of ints, symbols and None."""
+
+    __slots__ = ("name", "shape", "type")
+
+    def __init__(self, name: str, type: str, shape: list[int | str | None]):
+        self.name, self.type, self.shape = name, type, shape
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
+
+
+class ModelMetadata:
+    """What the model file says about itself."""
+
+    def __init__(self, model: Model):
+        self.producer_name = model.producer_name
+        self.graph_name = model.graph.name
+        self.domain = model.domain
+        self.description = model.doc
+        self.graph_description = model.graph_doc
+        self.version = model.version
+        self.custom_metadata_map = dict(model.metadata)
+
+
+class InferenceSession:
+    """A model ready to run.
+
+    `path_or_bytes` is a path, the file's bytes or an onnx.ModelProto. `providers` are names (`"native"`), or
+    (name, options) pairs, in order of preference; None means every usable provider, by priority. Where `cpu` is installed
+    it comes last, unless `sess_options.strict`. Raises InvalidInput, InvalidModel, NotSupported or ProviderError.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: Any,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ):
+        self._source = _source(path_or_bytes)
+        self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, (str, os.PathLike)) else None
+        self._options = sess_options if sess_options is not None else SessionOptions()
+        self._disabled = set(self._options.disabled_optimizers) | set(kwargs.pop("disabled_optimizers", None) or ())
+        self._requested = (providers, provider_options)
+        self._lock = threading.RLock()
+        self._extra: OrderedDict[tuple[str, ...], tuple[Plan, list[str]]] = OrderedDict()
+        self.load_report: list[tuple[str, float]] = []
+        self._providers = self._make_providers(providers, provider_options)
+        self._create()
+
+    def _create(self) -> None:
+        model = self._load()
+        self._meta = ModelMetadata(model)
+        self._input_args = [_node_arg(v) for v in model.graph.inputs if v.name not in model.overridable]
+        self._overridable_args = [_node_arg(v) for v in model.graph.inputs if v.name in model.overridable]
+        self._output_args = [_node_arg(v, model.output_types.get(v.name)) for v in _renamed_outputs(model)]
+        self._output_names = [a.name for a in self._output_args]
+        self._feeds = [Feed(v, model.overridable[v.name].numpy() if v.name in model.overridable else None) for v in model.graph.inputs]
+        self._plan, self._placement = self._compile(model)
+        self._warn_fallback()
+
+    def _timed(self, phase: str, start: float) -> float:
+        now = time.perf_counter()
+        self.load_report.append((phase, now - start))
+        return now
+
+    def _load(self) -> Model:
+        start = time.perf_counter()
+        o = self._options
+        model = load(self._source, external=o._external or None, strict=o.strict, dims=o._dims, denotations=o._denotations)
+        for text in model.warnings:
+            logger.info("%s", text)
+        _replace_initializers(model, o._initializers)
+        self._timed("load", start)
+        return model
+
+    def _compile(self, model: Model) -> tuple[Plan, Placement]:
+        from sardonyx.passes import optimize
+
+        start = time.perf_counter()
+        report: list[Any] = []
+        optimize(
+            model.graph,
+            self._options.level,
+            evaluate=self._evaluator(),
+            disabled=self._disabled,
+            extra=_plugin_passes(),
+            report=report,
+        )
+        start = self._timed("optimize", start)
+        if self._options.optimized_model_filepath:
+            from sardonyx.ir.save import save
+
+            save(model, self._options.optimized_model_filepath)
+        planner = Planner(list(self._providers), self._contexts(), dict(self._options.assign))
+        plan = planner.plan(model.graph)
+        self._timed("compile", start)
+        return plan, Placement(planner.placed, [p.name for p in self._providers], report)
+
+    def _evaluator(self) -> Any:
+        from sardonyx.runtime.evaluate import evaluator
+
+        return evaluator([p.kernels for p in self._providers if p.memory == "host" and p.kernels is not None])
+
+    def _contexts(self) -> dict[str, CompileContext]:
+        o = self._options
+        return {
+            p.name: CompileContext(
+                options=p.options,
+                threads=o.threads,
+                weights=weights,
+                level=o.level,
+                deterministic=bool(o.use_deterministic_compute),
+                logger=logger,
+            )
+            for p in self._providers
+        }
+
+    def _make_providers(self, names: Sequence[Any] | None, options: Sequence[dict[str, Any]] | None) -> list[Provider]:
+        asked: list[tuple[str, dict[str, Any]]] = []
+        if isinstance(names, str):
+            raise InvalidInput(f"providers is a list, e.g. [{names!r}]")
+        for i, item in enumerate(names or ()):
+            name, given = item if isinstance(item, (tuple, list)) else (item, {})
+            if options is not None and i < len(options):
+                given = {**given, **options[i]}
+            for state in discovery.find(str(name)):
+                asked.append((state.name, dict(given) if state.name == name else {}))
+        if names is None:
+            asked = [(n, {}) for n in discovery.available()]
+        chosen = dict(reversed(asked))
+        order = list(dict.fromkeys(n for n, _ in asked))
+        if not self._options.is_strict and FLOOR in discovery.available():
+            order = [n for n in order if n != FLOOR or names is not None] + ([FLOOR] if FLOOR not in order or names is None else [])
+        made = []
+        for name in order:
+            info = discovery.find(name)[0].info
+            assert info is not None
+            provider = info.create(info.check_options(chosen.get(name, {})))
+            provider.name = provider.name or name
+            made.append(provider)
+        self._asked = [n for n in dict.fromkeys(n for n, _ in asked)] if names is not None else []
+        return made
+
+    def _warn_fallback(self) -> None:
+        missed = [n for n in self._placement.nodes if self._asked and n.ep not in (*self._asked, HOST, "control flow")]
+        if missed:
+            ops = ", ".join(sorted({n.op for n in missed}))
+            text = f"{len(missed)} nodes run on {missed[0].ep!r}, not on the providers asked for: {ops} (session.explain() says why)"
+            logger.warning("%s", text)
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
+        """Run the model. Returns the outputs (or those named, internal tensors included) as a list of numpy arrays that are
+        the caller's own. Raises InvalidInput for wrong feeds, NodeError where a node fails, RunCancelled."""
+        feeds = self._check(input_feed)
+        ctx = None if run_options is None else RunContext(cancelled=lambda: run_options.terminate)
+        if output_names is None or len(output_names) == 0:
+            results = self._plan.run(feeds, ctx)
+        else:
+            results = self._select(output_names, feeds, ctx)
+        seen: set[int] = set()
+        return [own(y, feeds, seen) for y in results]
+
+    def _check(self, input_feed: Mapping[str, Any]) -> list[Any]:
+        try:
+            feeds = [f.check(input_feed[f.name]) for f in self._feeds]
+            if len(input_feed) == len(feeds):
+                return feeds
+        except KeyError:
+            feeds = self._check_partial(input_feed)
+        except TypeError:
+            if not isinstance(input_feed, Mapping):
+                raise InvalidInput(f"feeds are a dict of input name -> array, not {type(input_feed).__name__}") from None
+            raise
+        unknown = [n for n in input_feed if n not in {f.name for f in self._feeds}]
+        if unknown:
+            raise InvalidInput(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in self._feeds]}")
+        return feeds
+
+    def _check_partial(self, input_feed: Mapping[str, Any]) -> list[Any]:
+        missing = [f.name for f in self._feeds if f.name not in input_feed and not f.optional]
+        if missing:
+            raise InvalidInput(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
+        return [f.check(input_feed[f.name]) if f.name in input_feed else f.default for f in self._feeds]
+
+    def _select(self, names: Sequence[str], feeds: list[Any], ctx: RunContext | None) -> list[Any]:
+        if all(n in self._output_names for n in names):
+            results = self._plan.run(feeds, ctx)
+            return [results[self._output_names.index(n)] for n in names]
+        plan, have = self._plan_for(tuple(dict.fromkeys(names)))
+        results = plan.run(feeds, ctx)
+        return [results[have.index(n)] for n in names]
+
+    def _plan_for(self, names: tuple[str, ...]) -> tuple[Plan, list[str]]:
+        """A plan whose outputs are `names`, internal tensors among them; the last few are kept."""
+        with self._lock:
+            if names in self._extra:
+                self._extra.move_to_end(names)
+                return self._extra[names]
+            model = self._load()
+            known = {v.name: v for n in model.graph.nodes for v in n.outputs if v is not None}
+            known |= {v.name: v for v in (*model.graph.constants(), *model.graph.inputs, *model.graph.outputs)}
+            unknown = [n for n in names if n not in known]
+            if unknown:
+                raise InvalidInput(f"the model has no tensor {unknown[0]!r}; its outputs are {self._output_names}")
+            model.graph.outputs = [known[n] for n in names]
+            plan, _ = self._compile(model)
+            self._extra[names] = (plan, list(names))
+            if len(self._extra) > EXTRA_PLANS:
+                self._extra.popitem(last=False)
+            return self._extra[names]
+
+    def explain(self) -> Placement:
+        """Where every node runs, and why not elsewhere."""
+        return self._placement
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs that must be fed."""
+        return list(self._input_args)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs."""
+        return list(self._output_args)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The inputs that have a default."""
+        return list(self._overridable_args)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model file says about itself."""
+        return self._meta
+
+    def get_providers(self) -> list[str]:
+        """The session's providers, in order of preference."""
+        return [p.name for p in self._providers]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """The options of each provider, as text."""
+        return {p.name: {k: str(v) for k, v in p.options.items()} for p in self._providers}
+
+    def get_session_options(self) -> SessionOptions:
+        """The options the session was made with."""
+        return self._options
+
+
+def _source(model: Any) -> Any:
+    if isinstance(model, (str, os.PathLike)):
+        return os.path.abspath(os.fspath(model))
+    return bytes(model) if isinstance(model, bytearray) else model
+
+
+def _node_arg(v: Value, declared: Any = None) -> NodeArg:
+    t = declared if declared is not None else v.type
+    shape = list(t.shape) if isinstance(t, TensorType) and t.shape is not None else []
+    return NodeArg(v.name, type_string(t), shape)
+
+
+def _renamed_outputs(model: Model) -> list[Value]:
+    """One Value per declared output, under the declared name (several outputs may be the same value)."""
+    return [Value(name, v.type) for name, v in zip(model.output_types, model.graph.outputs, strict=False)]
+
+
+def _replace_initializers(model: Model, given: dict[str, Any]) -> None:
+    if not given:
+        return
+    values = {v.name: v for g in model.graph.walk_graphs() for v in g.constants()}
+    for name, value in given.items():
+        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        target = values.get(name)
+        if target is None or target.const is None:
+            raise InvalidInput(f"the model has no initializer {name!r} to replace")
+        if array.dtype != target.const.dtype or array.shape != target.const.shape:
+            have, want = f"{array.dtype}{list(array.shape)}", f"{target.const.dtype}{list(target.const.shape)}"
+            raise InvalidInput(f"initializer {name!r} is {want}; it cannot be replaced by {have}")
+        target.const = Tensor.of(array)
+
+
+def _plugin_passes() -> list[Any]:
+    found = discovery.plugin_manager().hook.sardonyx_passes()
+    return [p for passes in found for p in passes]
+

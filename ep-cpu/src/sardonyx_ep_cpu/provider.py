@@ -1,0 +1,39 @@
+"""The numpy provider: a kernel table, and BLAS threads as the session asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sardonyx.ep import CompileContext, Executable, Provider, RunContext, compile_kernels
+from sardonyx.ir.graph import Graph
+from sardonyx_ep_cpu.kernels import kernels
+
+__all__ = ["CpuProvider"]
+
+
+class CpuProvider(Provider):
+    """Every ONNX operator in numpy. Convolution and matmul go through BLAS."""
+
+    name = "cpu"
+    kernels = kernels
+
+    def compile(self, graph: Graph, context: CompileContext) -> Executable:
+        """The kernels in order, with numpy's warnings off and BLAS on the session's threads."""
+        return CpuExecutable(compile_kernels(graph, kernels, context), context.threads)
+
+
+class CpuExecutable(Executable):
+    """A kernel program under numpy's error state and BLAS's thread limit."""
+
+    def __init__(self, program: Any, threads: int):
+        from sardonyx_ep_cpu.blas import set_threads
+
+        self._program, self._threads, self._set_threads = program, threads, set_threads
+
+    def run(self, inputs: list[Any], *, outputs: list[Any] | None = None, ctx: RunContext | None = None) -> list[Any]:
+        """Run the program."""
+        self._set_threads(self._threads)
+        with np.errstate(all="ignore"):
+            return self._program.run(inputs, ctx=ctx)
