@@ -81,7 +81,7 @@ def attention(
     softmax_dtype = None
     if softmax_precision is not None and from_onnx(softmax_precision).itemsize > wide_q.dtype.itemsize:
         softmax_dtype = from_onnx(softmax_precision)
-    window = {"causal": bool(is_causal), "left": left_window_size, "right": right_window_size}
+    window: dict[str, Any] = {"causal": bool(is_causal), "left": left_window_size, "right": right_window_size}
     common: dict[str, Any] = {"scale": scale, "softcap": softcap, "softmax_dtype": softmax_dtype}
 
     qk = None
@@ -94,7 +94,7 @@ def attention(
         bias = _bias(xp, wide_q.dtype, mask, visible(xp, queries, keys, offset, **window), inside)
         y, qk = _attend_and_show(xp, wide_q, wide_k, wide_v, bias, qk_matmul_output_mode, dtype, **common)
     elif nonpad_kv_seqlen is not None:
-        y = packed_output(xp, *q.shape[:3], v.shape[3], wide_q.dtype)
+        y = packed_output(xp, wide_q, v.shape[3])
         for n, length in enumerate(_lengths(nonpad_kv_seqlen, q.shape[0], keys).tolist()):
             one = slice(n, n + 1)
             own_mask = None if mask is None else _rank4(mask)[one if mask.ndim == 4 and mask.shape[0] > 1 else slice(None), ..., :length]
@@ -157,7 +157,7 @@ def _attend_and_show(
     p = probabilities(xp, s if softmax_dtype is None else s.astype(softmax_dtype))
     if mode == 3:
         shown = p.astype(dtype)
-    y = packed_output(xp, *q.shape[:3], v.shape[3], q.dtype)
+    y = packed_output(xp, q, v.shape[3])
     weighted_values(xp, p.astype(q.dtype, copy=False), v, y)
     return y, shown
 

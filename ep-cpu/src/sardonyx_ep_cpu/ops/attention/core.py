@@ -96,9 +96,10 @@ def weighted_values(xp: Any, p: Any, v: Any, out: Any) -> None:
         out[...] = xp.matmul(p.reshape(batch, groups, heads // groups * queries, keys), v).reshape(batch, heads, queries, size)
 
 
-def packed_output(xp: Any, batch: int, heads: int, queries: int, size: int, dtype: Any) -> Any:
-    """An empty (batch, heads, queries, size) that lies in memory so that merging heads copies nothing."""
-    return xp.empty((batch, queries, heads, size), dtype).swapaxes(1, 2)
+def packed_output(xp: Any, q: Any, size: int) -> Any:
+    """An empty (batch, heads, queries, size) for the queries q that lies in memory so that merging heads copies nothing."""
+    batch, heads, queries, _ = q.shape
+    return xp.empty((batch, queries, heads, size), q.dtype).swapaxes(1, 2)
 
 
 def attend(
@@ -111,7 +112,7 @@ def attend(
     than the inputs, or None. Long inputs are taken in blocks of queries.
     """
     batch, heads, queries, _ = q.shape
-    y = packed_output(xp, batch, heads, queries, v.shape[3], q.dtype)
+    y = packed_output(xp, q, v.shape[3])
     total = batch * heads * queries * k.shape[2]
     if total <= _BLOCK or batch * queries <= 1:
         _attend_block(xp, q, k, v, y, scale, bias, softcap, sink, softmax_dtype)
