@@ -17,7 +17,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from sardonyx.errors import SardonyxError
     from sardonyx.runtime.discovery import providers
+    from sardonyx.runtime.iobinding import IOBinding
     from sardonyx.runtime.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+    from sardonyx.runtime.ortvalue import OrtValue
     from sardonyx.runtime.session import InferenceSession, ModelMetadata, NodeArg
 
 _WHERE = {
@@ -28,18 +30,22 @@ _WHERE = {
     "GraphOptimizationLevel": "sardonyx.runtime.options",
     "RunOptions": "sardonyx.runtime.options",
     "SessionOptions": "sardonyx.runtime.options",
+    "IOBinding": "sardonyx.runtime.iobinding",
     "InferenceSession": "sardonyx.runtime.session",
     "ModelMetadata": "sardonyx.runtime.session",
     "NodeArg": "sardonyx.runtime.session",
+    "OrtValue": "sardonyx.runtime.ortvalue",
 }
 
 __all__ = [
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
+    "IOBinding",
     "InferenceSession",
     "ModelMetadata",
     "NodeArg",
+    "OrtValue",
     "RunOptions",
     "SardonyxError",
     "SessionOptions",

@@ -50,7 +50,9 @@ class ProviderStatus:
             "aliases": list(info.aliases) if info else [],
             "priority": info.priority if info else None,
             "devices": [{"kind": d.kind, "name": d.name, "memory": d.memory, "id": d.id} for d in self.devices],
-            "options": {k: {"type": o.type.__name__, "default": o.default, "help": o.help} for k, o in info.options.items()} if info else {},
+            "options": {k: {"type": o.type.__name__, "default": o.default, "help": o.help} for k, o in info.options.items()}
+            if info
+            else {},
         }
 
 
@@ -100,7 +102,7 @@ def available() -> list[str]:
     return [s.name for s in providers() if s.usable]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _load(name: str) -> ProviderStatus:
     state = ProviderStatus(name)
     if name in _local:

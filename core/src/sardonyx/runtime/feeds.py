@@ -62,7 +62,7 @@ class Feed:
             if x.dtype.newbyteorder("=") == self.dtype:
                 return np.asarray(x, self.dtype)
             raise self._wrong_dtype(x)
-        if isinstance(x, (bool, int, float, complex, np.generic)) or isinstance(x, (list, tuple)):
+        if isinstance(x, (bool, int, float, complex, np.generic, list, tuple)):
             try:
                 array = np.asarray(x)
             except ValueError as e:
@@ -104,7 +104,9 @@ class Feed:
 
     def _wrong_dtype(self, x: np.ndarray) -> InvalidInput:
         want = dtype_name(self.dtype)
-        return InvalidInput(f"input {self.name!r} is tensor({dtype_name(x.dtype)}); the model wants tensor({want}): convert it, e.g. x.astype({str(self.dtype)!r})")
+        return InvalidInput(
+            f"input {self.name!r} is tensor({dtype_name(x.dtype)}); the model wants tensor({want}): convert it, e.g. x.astype({str(self.dtype)!r})"
+        )
 
     def _check_other(self, x: Any, t: ValueType) -> Any:
         if isinstance(t, OptionalType):

@@ -18,7 +18,7 @@ from sardonyx.runtime.control import ControlStep
 from sardonyx.runtime.partition import CONTROL, HOST, Assignment, Group, assign, group, small_islands
 from sardonyx.runtime.plan import CopyStep, ExecStep, Plan, download, upload
 
-__all__ = ["Planner", "Placed"]
+__all__ = ["Placed", "Planner"]
 
 MAX_TRIES = 32
 
@@ -166,7 +166,12 @@ class Planner:
         self.groups += 1
 
     def _control(
-        self, node: Node, read: Callable[[Value, str], int], new: Callable[[Value, str], int], home: dict[Value, str], assignment: Assignment
+        self,
+        node: Node,
+        read: Callable[[Value, str], int],
+        new: Callable[[Value, str], int],
+        home: dict[Value, str],
+        assignment: Assignment,
     ) -> ControlStep:
         self._record([node], CONTROL, assignment)
         bodies: dict[str, tuple[Plan, list[int]]] = {}

@@ -23,10 +23,13 @@ from sardonyx.ir.types import TensorType, type_string
 from sardonyx.runtime import discovery
 from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.feeds import Feed, own
+from sardonyx.runtime.iobinding import IOBinding
 from sardonyx.runtime.options import RunOptions, SessionOptions
+from sardonyx.runtime.ortvalue import OrtValue
 from sardonyx.runtime.partition import HOST
 from sardonyx.runtime.plan import Plan
 from sardonyx.runtime.planner import Planner
+from sardonyx.runtime.profiler import Profile
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
@@ -98,6 +101,7 @@ class InferenceSession:
         self._feeds = [Feed(v, model.overridable[v.name].numpy() if v.name in model.overridable else None) for v in model.graph.inputs]
         self._plan, self._placement = self._compile(model)
         self._warn_fallback()
+        self._profile = self._new_profile() if self._options.enable_profiling else None
 
     def _timed(self, phase: str, start: float) -> float:
         now = time.perf_counter()
@@ -179,7 +183,7 @@ class InferenceSession:
             provider = info.create(info.check_options(chosen.get(name, {})))
             provider.name = provider.name or name
             made.append(provider)
-        self._asked = [n for n in dict.fromkeys(n for n, _ in asked)] if names is not None else []
+        self._asked = list(dict.fromkeys(n for n, _ in asked)) if names is not None else []
         return made
 
     def _warn_fallback(self) -> None:
@@ -194,13 +198,74 @@ class InferenceSession:
         """Run the model. Returns the outputs (or those named, internal tensors included) as a list of numpy arrays that are
         the caller's own. Raises InvalidInput for wrong feeds, NodeError where a node fails, RunCancelled."""
         feeds = self._check(input_feed)
-        ctx = None if run_options is None else RunContext(cancelled=lambda: run_options.terminate)
+        ctx = self._context(run_options) if run_options is not None or self._profile is not None else None
         if output_names is None or len(output_names) == 0:
             results = self._plan.run(feeds, ctx)
         else:
             results = self._select(output_names, feeds, ctx)
         seen: set[int] = set()
         return [own(y, feeds, seen) for y in results]
+
+    def _context(self, run_options: RunOptions | None) -> RunContext:
+        ctx = RunContext()
+        if run_options is not None:
+            ctx.cancelled = lambda: run_options.terminate
+        if self._profile is not None:
+            ctx.record = self._profile.record
+            self._profile.runs += 1
+        return ctx
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run with bound inputs; bound output buffers are filled, other bound outputs are made."""
+        names = list(iobinding.outputs)
+        results = self.run(names or None, iobinding.inputs, run_options)
+        for i, (name, target) in enumerate(iobinding.outputs.items()):
+            if target is None:
+                continue
+            if target.shape != results[i].shape or target.dtype != results[i].dtype:
+                have, want = f"{target.dtype}{list(target.shape)}", f"{results[i].dtype}{list(results[i].shape)}"
+                raise InvalidInput(f"output {name!r} is {want}; the buffer bound to it is {have}")
+            np.copyto(target, results[i])
+            results[i] = target
+        iobinding.results = results
+
+    def run_with_ort_values(
+        self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
+    ) -> list[OrtValue]:
+        """As run(), with OrtValues in and out."""
+        feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+        return [OrtValue(v) for v in self.run(output_names, feeds, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        """A new IOBinding for this session."""
+        return IOBinding(self)
+
+    def profile(self, input_feed: Mapping[str, Any], *, runs: int = 10, warmup: int = 1) -> Profile:
+        """Run `runs` times (after `warmup` runs that do not count) and return the time of every node."""
+        for _ in range(warmup):
+            self.run(None, input_feed)
+        profile = self._new_profile()
+        feeds = self._check(input_feed)
+        for _ in range(runs):
+            self._plan.run(list(feeds), RunContext(record=profile.record))
+            profile.runs += 1
+        return profile
+
+    def _new_profile(self) -> Profile:
+        return Profile({n.node: n.ep for n in self._placement.nodes})
+
+    def end_profiling(self) -> str:
+        """Write the profile of all runs since the session was made with enable_profiling; returns the file's name."""
+        if self._profile is None:
+            raise InvalidInput("profiling was not enabled: set SessionOptions.enable_profiling before making the session")
+        stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+        path = self._profile.save(f"{self._options.profile_file_prefix}{stamp}_{os.getpid()}.json")
+        self._profile = None
+        return path
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Wall-clock time at which profiling began, in ns; 0 if it is off."""
+        return self._profile.begun if self._profile is not None else 0
 
     def _check(self, input_feed: Mapping[str, Any]) -> list[Any]:
         try:
@@ -250,6 +315,19 @@ class InferenceSession:
             if len(self._extra) > EXTRA_PLANS:
                 self._extra.popitem(last=False)
             return self._extra[names]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model's source and the options: a copy is made anew where it is unpickled."""
+        source = self._source
+        if not isinstance(source, (str, bytes)):
+            source = source.SerializeToString() if hasattr(source, "SerializeToString") else bytes(source)
+        return {"source": source, "options": self._options, "requested": self._requested, "disabled": self._disabled}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        providers, provider_options = state["requested"]
+        InferenceSession.__init__(
+            self, state["source"], state["options"], providers, provider_options, disabled_optimizers=state["disabled"]
+        )
 
     def explain(self) -> Placement:
         """Where every node runs, and why not elsewhere."""
@@ -319,4 +397,3 @@ def _replace_initializers(model: Model, given: dict[str, Any]) -> None:
 def _plugin_passes() -> list[Any]:
     found = discovery.plugin_manager().hook.sardonyx_passes()
     return [p for passes in found for p in passes]
-

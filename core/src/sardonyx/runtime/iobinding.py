@@ -1,0 +1,102 @@
+"""IOBinding: inputs and outputs bound once to the caller's buffers."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sardonyx.errors import InvalidInput
+from sardonyx.ir.dtypes import from_onnx
+from sardonyx.runtime.ortvalue import OrtValue
+
+if TYPE_CHECKING:
+    from sardonyx.runtime.session import InferenceSession
+
+__all__ = ["IOBinding"]
+
+
+class IOBinding:
+    """Inputs and outputs of `session`, bound to values that stay where they are between runs."""
+
+    def __init__(self, session: InferenceSession):
+        self._session = session
+        self.inputs: dict[str, Any] = {}
+        self.outputs: dict[str, np.ndarray | None] = {}
+        self.results: list[Any] = []
+        self._in = {a.name for a in (*session.get_inputs(), *session.get_overridable_initializers())}
+        self._out = [a.name for a in session.get_outputs()]
+
+    def _input(self, name: str, value: Any) -> None:
+        if name not in self._in:
+            raise InvalidInput(f"the model has no input {name!r}; its inputs are {sorted(self._in)}")
+        self.inputs[name] = value
+
+    def _output(self, name: str, value: np.ndarray | None) -> None:
+        if name not in self._out:
+            raise InvalidInput(f"the model has no output {name!r}; its outputs are {self._out}")
+        self.outputs[name] = value
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
+        """Bind an input to an array."""
+        self._input(name, arr_on_cpu)
+
+    def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Any, buffer_ptr: int) -> None:
+        """Bind an input to memory at an address."""
+        self._input(name, _at(device_type, element_type, shape, buffer_ptr))
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an input to an OrtValue."""
+        self._input(name, ortvalue.numpy())
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Any = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Bind an output to memory at an address, or (without one) have it made by the run."""
+        self._output(name, None if buffer_ptr is None else _at(device_type, element_type, shape, buffer_ptr))
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an output to an OrtValue, which the run fills."""
+        self._output(name, ortvalue._tensor())
+
+    def synchronize_inputs(self) -> None:
+        """Nothing to wait for: host memory."""
+
+    def synchronize_outputs(self) -> None:
+        """Nothing to wait for: a run returns when its outputs are complete."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """The last run's outputs, in the order in which they were bound."""
+        return [OrtValue(v) for v in self.results]
+
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        """The last run's outputs as arrays."""
+        return list(self.results)
+
+    def clear_binding_inputs(self) -> None:
+        """Forget the inputs."""
+        self.inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Forget the outputs."""
+        self.outputs.clear()
+        self.results = []
+
+
+def _at(device_type: str, element_type: Any, shape: Any, pointer: int) -> np.ndarray:
+    """An array over memory at an address; the caller keeps it alive."""
+    if device_type.lower() != "cpu":
+        raise InvalidInput(f"no installed provider has memory on {device_type!r}; bind host memory ('cpu')")
+    dtype = from_onnx(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if size == 0:
+        return np.empty(tuple(shape), dtype)
+    raw = (ctypes.c_char * size).from_address(pointer)
+    return np.frombuffer(raw, dtype).reshape(tuple(shape))

@@ -1,0 +1,134 @@
+"""OrtValue: a value with its device, as onnxruntime's clients know it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sardonyx.errors import InvalidInput
+from sardonyx.ir.dtypes import dtype_name, from_onnx, to_onnx
+
+__all__ = ["OrtValue"]
+
+
+class OrtValue:
+    """A tensor, sequence, map or empty optional. Tensors on the host share memory with numpy and by DLPack."""
+
+    __slots__ = ("_device", "_device_id", "_type", "_value")
+
+    def __init__(self, value: Any, device: str = "cpu", device_id: int = 0, type_string: str | None = None):
+        self._value, self._device, self._device_id, self._type = value, device, device_id, type_string
+
+    @staticmethod
+    def ortvalue_from_numpy(numpy_obj: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+        """An OrtValue over a contiguous array (copied if it is not)."""
+        _host(device_type)
+        array = np.asarray(numpy_obj)
+        return OrtValue(array if array.flags.c_contiguous else np.ascontiguousarray(array), device_type, device_id)
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, onnx_element_type: int) -> OrtValue:
+        """The bytes of `data` as elements of an ONNX type numpy has no name for (bfloat16, float8...)."""
+        dtype = from_onnx(onnx_element_type)
+        if data.dtype.itemsize != dtype.itemsize:
+            raise InvalidInput(f"{data.dtype} has {data.dtype.itemsize} bytes per element, {dtype_name(dtype)} has {dtype.itemsize}")
+        return OrtValue(np.ascontiguousarray(data).view(dtype))
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(shape: Any, element_type: Any = np.float32, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+        """An uninitialised tensor; `element_type` is a numpy dtype or an ONNX type code."""
+        _host(device_type)
+        dtype = from_onnx(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+        return OrtValue(np.empty(tuple(shape), dtype), device_type, device_id)
+
+    @staticmethod
+    def ort_value_from_sequence(values: list[Any]) -> OrtValue:
+        """A sequence of tensors."""
+        return OrtValue([np.asarray(v) for v in values])
+
+    @staticmethod
+    def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
+        """A tensor that shares the memory of a DLPack exporter."""
+        array = np.from_dlpack(data)
+        return OrtValue(array.view(np.bool_) if is_bool_tensor else array)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        """DLPack export."""
+        return self._tensor().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(device type, id) for DLPack."""
+        return self._tensor().__dlpack_device__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """numpy's protocol."""
+        return np.array(self._tensor(), dtype, copy=copy)
+
+    def _tensor(self) -> np.ndarray:
+        if not isinstance(self._value, np.ndarray):
+            raise InvalidInput(f"this OrtValue is {self.data_type()}, not a tensor")
+        return self._value
+
+    def numpy(self) -> Any:
+        """The tensor as an array that shares its memory (a sequence: a list of arrays)."""
+        return self._value
+
+    def update_inplace(self, np_arr: np.ndarray) -> None:
+        """Copy an array of the same shape and dtype into this tensor's memory."""
+        target = self._tensor()
+        if np_arr.shape != target.shape or np_arr.dtype != target.dtype:
+            raise InvalidInput(f"cannot put {np_arr.dtype}{list(np_arr.shape)} into {target.dtype}{list(target.shape)}")
+        np.copyto(target, np_arr)
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return self._tensor().ctypes.data
+
+    def device_name(self) -> str:
+        """Where the value is: "cpu", "cuda"..."""
+        return self._device
+
+    def shape(self) -> list[int]:
+        """Shape of the tensor."""
+        return list(self._tensor().shape)
+
+    def data_type(self) -> str:
+        """ONNX's type string, e.g. tensor(float)."""
+        if self._type:
+            return self._type
+        if isinstance(self._value, np.ndarray):
+            return f"tensor({dtype_name(self._value.dtype)})"
+        if isinstance(self._value, list):
+            inner = f"tensor({dtype_name(self._value[0].dtype)})" if self._value else "tensor(float)"
+            return f"seq({inner})"
+        return "optional" if self._value is None else type(self._value).__name__
+
+    def element_type(self) -> int:
+        """ONNX's code of the element type."""
+        return to_onnx(self._tensor().dtype)
+
+    def tensor_size_in_bytes(self) -> int:
+        """Bytes of the tensor's data."""
+        return self._tensor().nbytes
+
+    def has_value(self) -> bool:
+        """Whether an optional holds something."""
+        return self._value is not None
+
+    def is_tensor(self) -> bool:
+        """Whether it is a dense tensor."""
+        return isinstance(self._value, np.ndarray)
+
+    def is_tensor_sequence(self) -> bool:
+        """Whether it is a sequence of tensors."""
+        return isinstance(self._value, list)
+
+    def is_sparse_tensor(self) -> bool:
+        """Whether it is a sparse tensor (never: they are made dense when loaded)."""
+        return False
+
+
+def _host(device_type: str) -> None:
+    if device_type.lower() != "cpu":
+        raise InvalidInput(f"no installed provider has memory on {device_type!r}; use 'cpu'")

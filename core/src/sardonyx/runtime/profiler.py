@@ -1,0 +1,133 @@
+"""Profiles: time and bytes per node, as a table, as data, and as a Chrome trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sardonyx.ir.dtypes import dtype_name
+from sardonyx.ir.graph import Node
+
+__all__ = ["NodeTime", "Profile"]
+
+
+@dataclass
+class NodeTime:
+    """One execution of one node: times in ns since the profile began, sizes of its outputs in bytes."""
+
+    node: str
+    op: str
+    ep: str
+    origins: tuple[str, ...]
+    start: int
+    duration: int
+    bytes: int
+    shapes: list[str]
+    thread: int
+
+
+@dataclass
+class Profile:
+    """Executions in the order in which they ended. `record` is what a RunContext calls."""
+
+    placement: dict[str, str] = field(default_factory=dict)
+    events: list[NodeTime] = field(default_factory=list)
+    runs: int = 0
+    zero: int = field(default_factory=time.perf_counter_ns)
+    begun: int = field(default_factory=time.time_ns)
+
+    def record(self, node: Node, start: int, end: int, outputs: Sequence[Any]) -> None:
+        """Note one execution."""
+        arrays = [o for o in outputs if isinstance(o, (np.ndarray, np.generic))]
+        self.events.append(
+            NodeTime(
+                node.name,
+                node.op,
+                self.placement.get(node.name, "?"),
+                node.origins,
+                start - self.zero,
+                end - start,
+                sum(a.nbytes for a in arrays),
+                [f"{dtype_name(a.dtype)}{list(a.shape)}" for a in arrays],
+                threading.get_ident(),
+            )
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per node, the most expensive first: calls, total and mean time in µs, share, bytes."""
+        total = sum(e.duration for e in self.events) or 1
+        rows: dict[str, dict[str, Any]] = {}
+        for e in self.events:
+            row = rows.setdefault(
+                e.node,
+                {
+                    "node": e.node,
+                    "op": e.op,
+                    "ep": e.ep,
+                    "origins": list(e.origins),
+                    "calls": 0,
+                    "total_us": 0.0,
+                    "bytes": e.bytes,
+                    "shapes": e.shapes,
+                },
+            )
+            row["calls"] += 1
+            row["total_us"] += e.duration / 1000
+        for row in rows.values():
+            row["mean_us"] = row["total_us"] / row["calls"]
+            row["share"] = row["total_us"] * 1000 / total
+        return sorted(rows.values(), key=lambda r: -r["total_us"])
+
+    def by_op(self) -> list[dict[str, Any]]:
+        """One row per operator and provider, the most expensive first."""
+        ops: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in self.rows():
+            op = ops.setdefault(
+                (row["op"], row["ep"]), {"op": row["op"], "ep": row["ep"], "nodes": 0, "calls": 0, "total_us": 0.0, "share": 0.0}
+            )
+            op["nodes"] += 1
+            for key in ("calls", "total_us", "share"):
+                op[key] += row[key]
+        return sorted(ops.values(), key=lambda r: -r["total_us"])
+
+    def trace(self) -> list[dict[str, Any]]:
+        """Chrome trace events (chrome://tracing, Perfetto)."""
+        return [
+            {
+                "name": f"{e.op} {e.node}",
+                "cat": "node",
+                "ph": "X",
+                "ts": e.start / 1000,
+                "dur": e.duration / 1000,
+                "pid": os.getpid(),
+                "tid": e.thread,
+                "args": {"op": e.op, "ep": e.ep, "origins": list(e.origins), "shapes": e.shapes, "bytes": e.bytes},
+            }
+            for e in self.events
+        ]
+
+    def save(self, path: str) -> str:
+        """Write the Chrome trace as JSON; returns the path."""
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(self.trace(), f)
+        return path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Rows and operators, for JSON."""
+        return {"runs": self.runs, "nodes": self.rows(), "operators": self.by_op()}
+
+    def __str__(self) -> str:
+        lines = [f"{'operator':28} {'ep':8} {'nodes':>5} {'calls':>7} {'total ms':>10} {'share':>6}"]
+        for r in self.by_op():
+            lines.append(f"{r['op']:28} {r['ep']:8} {r['nodes']:5d} {r['calls']:7d} {r['total_us'] / 1000:10.3f} {r['share']:6.1%}")
+        lines.append(f"\n{'node':40} {'operator':20} {'mean us':>10} {'share':>6}  outputs")
+        for r in self.rows()[:40]:
+            lines.append(f"{r['node'][:40]:40} {r['op'][:20]:20} {r['mean_us']:10.1f} {r['share']:6.1%}  {', '.join(r['shapes'])}")
+        return "\n".join(lines)
