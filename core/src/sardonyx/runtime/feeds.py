@@ -48,8 +48,9 @@ class Feed:
             raise InvalidInput(f"input {self.name!r} has shape {list(x.shape)} (rank {x.ndim}); the model wants {shape_string(self.shape)}")
         for i, (have, want) in enumerate(zip(x.shape, self.shape, strict=True)):
             if type(want) is int and have != want:
+                want_all = shape_string(self.shape)
                 raise InvalidInput(
-                    f"input {self.name!r} has shape {list(x.shape)}; the model wants {shape_string(self.shape)} (dimension {i} is {have}, not {want})"
+                    f"input {self.name!r} has shape {list(x.shape)}; the model wants {want_all} (dimension {i} is {have}, not {want})"
                 )
 
     def _convert(self, x: Any) -> np.ndarray:
@@ -103,9 +104,9 @@ class Feed:
         raise self._wrong_dtype(array)
 
     def _wrong_dtype(self, x: np.ndarray) -> InvalidInput:
-        want = dtype_name(self.dtype)
+        have, want = dtype_name(x.dtype), dtype_name(self.dtype)
         return InvalidInput(
-            f"input {self.name!r} is tensor({dtype_name(x.dtype)}); the model wants tensor({want}): convert it, e.g. x.astype({str(self.dtype)!r})"
+            f"input {self.name!r} is tensor({have}); the model wants tensor({want}): convert it, e.g. x.astype({str(self.dtype)!r})"
         )
 
     def _check_other(self, x: Any, t: ValueType) -> Any:

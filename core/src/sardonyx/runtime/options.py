@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import os
+from pathlib import Path
 from typing import Any
 
 from sardonyx.errors import InvalidInput
@@ -52,13 +53,13 @@ def default_threads() -> int:
 
 def _cgroup_quota() -> int | None:
     try:
-        limit, period = open("/sys/fs/cgroup/cpu.max").read().split()
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return None if limit == "max" else math.ceil(int(limit) / int(period))
     except (OSError, ValueError):
         pass
     try:
-        limit_us = int(open("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read())
-        period_us = int(open("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read())
+        limit_us = int(Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text())
+        period_us = int(Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text())
         return math.ceil(limit_us / period_us) if limit_us > 0 else None
     except (OSError, ValueError):
         return None

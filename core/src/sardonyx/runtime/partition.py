@@ -157,9 +157,8 @@ def _shape_nodes(graph: Graph) -> set[Node]:
     for node in graph.nodes:
         if node.op in ("Shape", "Size") and node.domain == "":
             small.add(node)
-        elif node.domain == "" and node.inputs and all(v is None or v.const is not None or v.producer in small for v in node.inputs):
-            if all(v is None or (v.const.nbytes if v.const is not None else 0) <= 1024 for v in node.inputs):
-                small.add(node)
+        elif node.domain == "" and node.inputs and all(v is None or _small(v, small) for v in node.inputs):
+            small.add(node)
     wanted: set[Node] = set()
     outputs = set(graph.outputs)
     for node in reversed(graph.nodes):
@@ -169,6 +168,10 @@ def _shape_nodes(graph: Graph) -> set[Node]:
         if uses and all(v not in outputs for v in node.outputs) and all(u in wanted or i in SHAPE_INPUTS.get(u.op, ()) for _, u, i in uses):
             wanted.add(node)
     return wanted
+
+
+def _small(v: Value, small: set[Node]) -> bool:
+    return v.const.nbytes <= 1024 if v.const is not None else v.producer in small
 
 
 def _expand(graph: Graph, node: Node) -> list[Node]:
