@@ -45,7 +45,7 @@ def unique(xp, X, *, axis=None, sorted=1):
         X, axis = X.reshape(-1), 0
         return (X[(found := unique_flat(xp, X, sorted))[0]], *found)
     axis = normalize_axis(axis, X.ndim)
-    slices = xp.moveaxis(X, axis, 0).reshape(X.shape[axis], -1)
+    slices = xp.moveaxis(X, axis, 0).reshape(X.shape[axis], X.size // max(X.shape[axis], 1))
     # Ranks of the elements order slices just as the elements do, and serve strings and NaN too.
     ranks = unique_flat(xp, slices.reshape(-1), True)[1].reshape(slices.shape)
     order = xp.lexsort(ranks.T[::-1]) if ranks.shape[1] else xp.arange(len(ranks))

@@ -22,9 +22,11 @@ def _arg(xp, find, data, axis, keepdims, select_last_index=0):
     if data.ndim == 0:
         return xp.zeros((), np.int64)
     axis = normalize_axis(axis, data.ndim)
-    size = data.shape[axis]
+    shape, size = data.shape, data.shape[axis]
     if size == 0:
-        raise NodeError(f"axis {axis} of shape {data.shape} is empty, so it has no greatest or least element")
+        if 0 in (rest := (*shape[:axis], *shape[axis + 1 :])):
+            return xp.zeros((*shape[:axis], 1, *shape[axis + 1 :]) if keepdims else rest, np.int64)
+        raise NodeError(f"axis {axis} of shape {shape} is empty, so it has no greatest or least element")
     data = widen(data)
     if select_last_index:
         data = data[(*(slice(None),) * axis, slice(None, None, -1))]
