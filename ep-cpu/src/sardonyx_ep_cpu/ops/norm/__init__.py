@@ -1,0 +1,1 @@
+"""Normalisations of images and batches: statistics over spatial axes, channels, groups or the batch."""
