@@ -14,7 +14,7 @@ __all__ = ["steps"]
 steps = Steps()
 
 
-@steps.add("BatchNormalization", to=14)
+@steps.add("BatchNormalization", to=14, whole=True)
 def batch_normalization_14(node: Node) -> bool | list[Node]:
     """Training is an attribute: until 6 it is the opposite of `is_test`, until 9 the presence of further outputs shows it.
     Statistics per activation (`spatial` 0) are those of the flattened input. The saved statistics have no newer form."""
@@ -51,7 +51,7 @@ def _per_activation(node: Node, attrs: dict[str, Any]) -> list[Node]:
     return [*nodes, normal, new_node(node, "Reshape", [normal.outputs[0], nodes[1].outputs[0]], node.outputs[:1], allowzero=1)]
 
 
-@steps.add("Dropout", to=12)
+@steps.add("Dropout", to=12, whole=True)
 def dropout_12(node: Node) -> bool | list[Node]:
     """`ratio` and the training mode became inputs, and the mask a bool. Until 6 the operator trains unless `is_test`,
     and gives no mask if it does not."""

@@ -23,19 +23,20 @@ class Steps:
 
     A step `to` a version takes a node of any version below it. It returns True after rewriting the node in place to the
     form of version `to`, a list of nodes (already in their newest forms) that replace it, or False if the node has to keep
-    a version below `to`; it must then have left the node as it was.
+    a version below `to`; it must then have left the node as it was. With `whole` the step deals with every change of form
+    before `to`, so a node that it leaves keeps its version.
     """
 
     def __init__(self) -> None:
-        self.table: dict[tuple[str, str], list[tuple[int, Step]]] = {}
+        self.table: dict[tuple[str, str], list[tuple[int, Step, bool]]] = {}
 
-    def add(self, *ops: str, to: int, domain: str = "") -> Callable[[Step], Step]:
+    def add(self, *ops: str, to: int, domain: str = "", whole: bool = False) -> Callable[[Step], Step]:
         """Register the decorated function as the step of `ops` to version `to`."""
 
         def register(step: Step) -> Step:
             for op in ops:
                 chain = self.table.setdefault((domain, op), [])
-                chain.append((to, step))
+                chain.append((to, step, whole))
                 chain.sort(key=lambda s: s[0])
             return step
 
@@ -51,14 +52,14 @@ class Steps:
     def raise_node(self, node: Node) -> list[Node] | None:
         """Raise a node as far as its steps go: None if it stays in place, else what replaces it."""
         top = newest(node.domain, node.op)
-        if top is None or node.since >= top:
+        if top is None:
             return None
-        for to, step in self.table.get(node.key, ()):
+        for to, step, whole in self.table.get(node.key, ()):
             if node.since >= to:
                 continue
             outcome = step(node)
             if outcome is False:
-                node.since = since_version(node.domain, node.op, to - 1) or node.since
+                node.since = node.since if whole else since_version(node.domain, node.op, to - 1) or node.since
                 return None
             if outcome is not True:
                 return outcome
