@@ -100,11 +100,11 @@ def arange(xp, start, limit, delta, stash=None):
         return xp.arange(first, last, step).astype(dtype, copy=False)
     if dtype.itemsize > 2 or stash is None:
         stash = np.dtype(np.float64)
-    first, last, step = (float(v.astype(stash).item()) for v in (start, limit, delta))
-    if step == 0:
+    origin, end, stride = (float(v.astype(stash).item()) for v in (start, limit, delta))
+    if stride == 0:
         raise NodeError("Range has delta 0")
-    steps = xp.arange(max(0, ceil((last - first) / step))).astype(stash)
-    return (steps * stash.type(step) + stash.type(first)).astype(dtype, copy=False)
+    steps = xp.arange(max(0, ceil((end - origin) / stride))).astype(stash)
+    return (steps * stash.type(stride) + stash.type(origin)).astype(dtype, copy=False)
 
 
 @ops.add("Range", since=11, host=(0, 1, 2))

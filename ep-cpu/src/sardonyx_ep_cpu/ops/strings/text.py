@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
@@ -19,7 +21,7 @@ def _strings(values, shape):
     return result.reshape(shape)
 
 
-_CASES = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+_CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
 
 
 @ops.add("StringNormalizer", since=10)
@@ -34,7 +36,7 @@ def string_normalizer(xp, X, *, case_change_action="NONE", is_case_sensitive=0, 
         raise NodeError(f"case_change_action {case_change_action!r} is not one of {', '.join(_CASES)}")
     words = X.reshape(-1).tolist()
     if stopwords:
-        key = str if is_case_sensitive else str.lower
+        key = _CASES["NONE" if is_case_sensitive else "LOWER"]
         stop = {key(word) for word in stopwords}
         words = [word for word in words if key(word) not in stop]
     words = [_CASES[case_change_action](word) for word in words] or [""]

@@ -49,6 +49,7 @@ def _prepare(xp, inputs, attrs):
         raise InvalidModel("TfIdfVectorizer needs either pool_int64s or pool_strings")
     starts, coordinates = list(attrs["ngram_counts"]), np.array(attrs["ngram_indexes"], np.int64)
     items = integers or strings
+    tokens: np.ndarray | dict[str, int]
     if strings:
         tokens = {token: i for i, token in enumerate(dict.fromkeys(strings))}
         numbers = np.array([tokens[token] for token in strings], np.int64)
@@ -139,5 +140,5 @@ def tf_idf_vectorizer(
         values *= pool.weights
     size = int(pool.coordinates.max()) + 1 if pool.coordinates.size else 0
     output = np.zeros((len(values), size), np.float32)
-    np.add.at(output, (slice(None), pool.coordinates), values)
+    np.add.at(output.T, pool.coordinates, values.T)
     return output if X.ndim == 2 else output[0]
