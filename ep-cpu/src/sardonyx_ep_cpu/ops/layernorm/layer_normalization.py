@@ -15,7 +15,7 @@ ops = KernelSet()
 
 @ops.add("LayerNormalization", since=17)
 def layer_normalization(
-    xp: Any, x: Any, scale: Any, b: Any = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+    xp: Any, x: Any, scale: Any, b: Any = None, *, axis: int = -1, epsilon: float = 9.999999747378752e-06, stash_type: int = 1
 ) -> tuple[Any, Any, Any]:
     """Standardise over the axes from `axis` on, then scale and shift; also the mean and 1 / standard deviation.
 
@@ -34,7 +34,7 @@ def layer_normalization(
 
 
 @ops.add("RMSNormalization", since=23)
-def rms_normalization(xp: Any, x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
+def rms_normalization(xp: Any, x: Any, scale: Any, *, axis: int = -1, epsilon: float = 9.999999747378752e-06, stash_type: int = 1) -> Any:
     """x / sqrt(mean(x²) + epsilon) * scale over the axes from `axis` on, in the dtype of `scale`.
 
     x and scale may be of any float dtype; float16 and bfloat16 are computed in float32.
@@ -48,7 +48,7 @@ def rms_normalization(xp: Any, x: Any, scale: Any, *, axis: int = -1, epsilon: f
 @ops.add("SimplifiedLayerNormalization", since=1)
 @ops.add("SimplifiedLayerNormalization", since=1, domain="com.microsoft")
 def simplified_layer_normalization(
-    xp: Any, x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+    xp: Any, x: Any, scale: Any, *, axis: int = -1, epsilon: float = 9.999999747378752e-06, stash_type: int = 1
 ) -> tuple[Any, Any]:
     """RMSNormalization, also returning the reciprocal root mean square (float32, or float64 for a float64 x)."""
     wide = widen(x)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sardonyx.ep.shapes import normalize_axis
+
 from sardonyx_ep_cpu.ops.rows import row_dots, row_sums
 
 __all__ = ["layer_norm", "rms_norm", "trailing_rows"]
@@ -13,13 +15,11 @@ __all__ = ["layer_norm", "rms_norm", "trailing_rows"]
 def trailing_rows(x: Any, axis: int) -> tuple[Any, tuple[int, ...]]:
     """`x` seen as rows of everything from `axis` on, and the shape of one number per row (1 from `axis` on).
 
-    Raises IndexError for an axis that x does not have.
+    Raises NodeError for an axis that x does not have.
     """
     if axis == -1 or axis == x.ndim - 1:
         return x, (*x.shape[:-1], 1)
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"axis {axis} is outside the axes of an input of shape {x.shape}")
-    axis %= x.ndim
+    axis = normalize_axis(axis, x.ndim)
     lead = x.shape[:axis]
     return x.reshape(*lead, math.prod(x.shape[axis:])), (*lead, *(1,) * (x.ndim - axis))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sardonyx.ep import KernelSet
-from sardonyx.errors import NodeError
+from sardonyx.ep.shapes import normalize_axis
 
 from sardonyx_ep_cpu.ops.rows import row_sums
 from sardonyx_ep_cpu.precision import widen
@@ -19,15 +19,23 @@ __all__ = ["log_softmax", "softmax"]
 
 ops = KernelSet()
 
+_FLOAT16_MAX = 65504
+
 
 @ops.add("Softmax", since=13)
 def softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
-    """exp(x) / sum(exp(x)) along `axis`; x of any float dtype. A scalar gives 1."""
+    """exp(x) / sum(exp(x)) along `axis`; x of any float dtype. A scalar gives 1.
+
+    In float16 the exponentials and their sum are rounded, as in the operator's function body, unless the sum might overflow.
+    """
     if not x.size or not x.ndim:
         return xp.ones_like(x)
     y = widen(x)
     y = y - y.max(axis=axis, keepdims=True)
     xp.exp(y, out=y)
+    if x.dtype == xp.float16 and x.shape[axis] <= _FLOAT16_MAX:
+        y = y.astype(x.dtype)
+        return y / y.sum(axis=axis, keepdims=True, dtype=xp.float32).astype(x.dtype)
     y /= _sums(xp, y, axis)
     return y if y.dtype == x.dtype else y.astype(x.dtype)
 
@@ -60,10 +68,7 @@ def _sums(xp: Any, y: Any, axis: int) -> Any:
 
 def _on_matrix(xp: Any, function: Callable[..., Any], x: Any, axis: int) -> Any:
     """Apply a last-axis function to x seen as the matrix (dims before `axis`, dims from `axis` on)."""
-    rank = x.ndim
-    if not -rank <= axis < max(rank, 1):
-        raise NodeError(f"axis {axis} is outside [{-rank}, {rank - 1}], the axes of an input of shape {x.shape}")
-    rows = math.prod(x.shape[: axis if axis >= 0 else axis + rank])
+    rows = math.prod(x.shape[: normalize_axis(axis, x.ndim)]) if x.ndim else 1
     return function(xp, x.reshape(rows, x.size // rows if rows else 0)).reshape(x.shape)
 
 
