@@ -69,7 +69,10 @@ def test_squeeze_and_unsqueeze():
     assert m.unsqueeze_1(np, X, axes=[0, -1]).shape == (1, 2, 3, 4, 1)
     assert m.unsqueeze_13(np, X, i64(4, 1)).shape == (2, 1, 3, 4, 1)
     assert m.unsqueeze_13(np, X, np.array(1)).shape == (2, 1, 3, 4)
-    for call in (lambda: m.squeeze_13(np, x, i64(1)), lambda: m.unsqueeze_13(np, X, i64(1, -4)), lambda: m.unsqueeze_13(np, X, i64(4))):
+    for axes in (1, 4):
+        with pytest.raises(ValueError, match="axis"):
+            m.squeeze_13(np, x, i64(axes))
+    for call in (lambda: m.unsqueeze_13(np, X, i64(1, -4)), lambda: m.unsqueeze_13(np, X, i64(4))):
         with pytest.raises(NodeError):
             call()
 
@@ -82,6 +85,8 @@ def test_expand_both_ways(repeat):
     np.testing.assert_array_equal(got, np.broadcast_to(x, (3, 2, repeat)))
     assert m.expand(np, x, i64(1)) is x
     assert m.expand(np, x, i64(0, 1, 1)).shape == (0, 2, 1)
+    assert m.expand(np, x.T, i64(2)).shape == (1, 2)
+    assert m.expand(np, x, i64(4)).tolist() == [[1] * 4, [2] * 4]
     with pytest.raises(NodeError, match="broadcast"):
         m.expand(np, x, i64(3, 1))
 

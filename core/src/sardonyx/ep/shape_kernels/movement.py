@@ -26,9 +26,10 @@ _SMALL = 4096
 
 
 def _reshape(data, target, allowzero=0):
-    if min(target, default=1) <= 0:
-        target = reshape_shape(data.shape, target, allowzero)
-    return data.reshape(target)
+    least = min(target) if target else 1
+    if least > 0 or (least == -1 and 0 not in target):
+        return data.reshape(target)
+    return data.reshape(reshape_shape(data.shape, target, allowzero))
 
 
 @ops.add("Reshape", since=1)
@@ -66,6 +67,9 @@ def transpose(xp, data, *, perm=None):
 
 def _unsqueeze(data, axes):
     shape = list(data.shape)
+    if len(axes) == 1:
+        shape.insert(normalize_axis(axes[0], len(shape) + 1), 1)
+        return data.reshape(shape)
     for axis in sorted(normalize_axes(axes, len(shape) + len(axes))):
         shape.insert(axis, 1)
     return data.reshape(shape)
@@ -86,37 +90,36 @@ def unsqueeze_13(xp, data, axes):
 @ops.add("Squeeze", since=1)
 def squeeze_1(xp, data, *, axes=None):
     """Without the dims `axes`, each of size 1; by default all dims of size 1."""
-    return _squeeze(data, axes)
+    return data.squeeze(axes if axes is None else tuple(axes))
 
 
 @ops.add("Squeeze", since=13, host=(1,))
 def squeeze_13(xp, data, axes=None):
     """As Squeeze-1 with `axes` as a tensor; an empty one names no dim."""
-    return _squeeze(data, axes if axes is None else axes.reshape(-1).tolist())
+    return data.squeeze(axes if axes is None else tuple(axes.reshape(-1).tolist()))
 
 
-def _squeeze(data, axes):
-    shape = data.shape
-    if axes is None:
-        return data.reshape([dim for dim in shape if dim != 1])
-    dropped = normalize_axes(axes, len(shape))
-    for axis in dropped:
-        if shape[axis] != 1:
-            raise NodeError(f"cannot squeeze axis {axis} of shape {shape}: its size is {shape[axis]}, not 1")
-    return data.reshape([dim for i, dim in enumerate(shape) if i not in dropped])
+def _broadcast(xp, data, shape):
+    if prod(shape) > _SMALL:
+        return xp.broadcast_to(data, shape)
+    output = xp.empty(shape, data.dtype)
+    output[...] = data
+    return output
 
 
 @ops.add("Expand", since=8, host=(1,))
 def expand(xp, input, shape):
     """`input` broadcast together with `shape` (both ways: a 1 in `shape` keeps the input's dim)."""
-    target = broadcast_shape(input.shape, tuple(shape.tolist()))
+    target = tuple(shape.tolist())
     if target == input.shape:
         return input
-    if prod(target) > _SMALL:
-        return xp.broadcast_to(input, target)
-    output = xp.empty(target, input.dtype)
-    output[...] = input
-    return output
+    if len(target) >= input.ndim:
+        try:
+            return _broadcast(xp, input, target)
+        except ValueError:
+            pass
+    target = broadcast_shape(input.shape, target)
+    return input if target == input.shape else _broadcast(xp, input, target)
 
 
 def _tile(xp, data, repeats):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import ml_dtypes
 import numpy as np
 
@@ -53,16 +55,16 @@ def mean_of(xp, x, axes, keepdims):
     if axes == ():
         return x
     dtype = x.dtype
-    wide = dtype if dtype.itemsize > 2 and dtype.kind == "f" else np.dtype(np.float32)
-    if dtype.kind in "iu":
-        wide = np.dtype(np.uint64 if dtype == np.uint64 else np.int64)
-    result = xp.add.reduce(x, axes, wide, None, bool(keepdims))
-    count = x.size if axes is None else int(np.prod([x.shape[axis] for axis in axes]))
-    if dtype.kind in "iu":
-        magnitude = abs(result) // max(count, 1)
-        return (magnitude if dtype.kind == "u" else xp.where(result < 0, -magnitude, magnitude)).astype(dtype)
-    result = result / wide.type(count)
-    return result if wide == dtype else result.astype(dtype)
+    count = x.size if axes is None else prod([x.shape[axis] for axis in axes])
+    if dtype.kind == "f" and dtype.itemsize > 2:
+        result = xp.add.reduce(x, axes, None, None, bool(keepdims))
+        result /= count
+        return result
+    if dtype.kind not in "iu":
+        return (xp.add.reduce(x, axes, np.float32, None, bool(keepdims)) / np.float32(count)).astype(dtype)
+    result = xp.add.reduce(x, axes, np.uint64 if dtype == np.uint64 else np.int64, None, bool(keepdims))
+    magnitude = abs(result) // max(count, 1)
+    return (magnitude if dtype.kind == "u" else xp.where(result < 0, -magnitude, magnitude)).astype(dtype)
 
 
 @ops.add("ReduceSum", since=1)
@@ -133,6 +135,9 @@ def accumulate(xp, ufunc, x, axis, identity, exclusive, reverse):
     axis = normalize_axis(int(axis.item()), x.ndim)
     dtype = x.dtype
     wide = np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+    if not (exclusive or reverse):
+        result = ufunc.accumulate(x, axis, wide)
+        return result if wide == dtype else result.astype(dtype)
     before = (slice(None),) * axis
     backwards = (*before, slice(None, None, -1))
     output = xp.empty(x.shape, wide)

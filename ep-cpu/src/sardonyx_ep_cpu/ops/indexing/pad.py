@@ -20,48 +20,51 @@ def pad(xp, data, widths, mode, value=None):
     """`data` with (before, after) elements added to each dim; `value` is a scalar (0, False or "" by default)."""
     if mode not in _MODES:
         raise NodeError(f"pad mode {mode!r} is not one of {', '.join(_MODES)}")
-    if not any(before or after for before, after in widths):
-        return data
-    if mode == "constant":
-        return _pad_constant(xp, data, widths, value)
-    for axis, (before, after) in enumerate(widths):
-        if before or after:
-            data = data.take(_sources(xp, data.shape, axis, before, after, mode), axis)
-    return data
-
-
-def _pad_constant(xp, data, widths, value):
+    data, widths = _crop(data, widths)
     shape = tuple([dim + before + after for dim, (before, after) in zip(data.shape, widths, strict=True)])
-    if min(shape) < 0:
-        raise NodeError(f"pads {widths} crop more than the tensor of shape {data.shape} has")
-    if value is None and data.dtype == object:
-        value = ""
-    if value is None:
+    if shape == data.shape:
+        return data
+    inner = tuple([slice(before, before + dim) for dim, (before, _) in zip(data.shape, widths, strict=True)])
+    if mode == "constant" and value is None and data.dtype != object:
         output = xp.zeros(shape, data.dtype)
     else:
         output = xp.empty(shape, data.dtype)
-        output[...] = value
-    target = tuple([slice(max(0, before), max(0, dim - max(0, after))) for dim, (before, after) in zip(shape, widths, strict=True)])
-    source = tuple([slice(max(0, -before), max(0, dim - max(0, -after))) for dim, (before, after) in zip(data.shape, widths, strict=True)])
-    output[target] = data[source]
+    if mode == "constant" and (value is not None or data.dtype == object):
+        output[...] = "" if value is None else value
+    output[inner] = data
+    if mode != "constant":
+        for axis, (before, after) in enumerate(widths):
+            lead, size = (slice(None),) * axis, data.shape[axis]
+            for start, count in ((0, before), (before + size, after)):
+                if count:
+                    source = before + _sources(xp, start - before, count, size, mode, axis)
+                    output[(*lead, slice(start, start + count), *inner[axis + 1 :])] = output[(*lead, source, *inner[axis + 1 :])]
     return output
 
 
-def _sources(xp, shape, axis, before, after, mode):
-    """The index along `axis` that each element of the padded dim is copied from."""
-    first, end = max(0, -before), shape[axis] - max(0, -after)
-    size = end - first
-    before, after = max(0, before), max(0, after)
-    if size < 0 or (size == 0 and (before or after)):
-        raise NodeError(f"mode {mode} has nothing to pad axis {axis} of shape {shape} with")
-    position = xp.arange(-before, size + after)
+def _crop(data, widths):
+    """`data` without what negative widths remove, and the widths that are left."""
+    if min([min(width) for width in widths], default=0) >= 0:
+        return data, widths
+    for axis, (before, after) in enumerate(widths):
+        if max(0, -before) + max(0, -after) > data.shape[axis]:
+            raise NodeError(f"pads {before} and {after} crop more than the {data.shape[axis]} elements of axis {axis}")
+    index = tuple([slice(max(0, -before), dim - max(0, -after)) for dim, (before, after) in zip(data.shape, widths, strict=True)])
+    return data[index], [(max(0, before), max(0, after)) for before, after in widths]
+
+
+def _sources(xp, start, count, size, mode, axis):
+    """Which of `size` elements the `count` padded ones from position `start` (negative before the first element) repeat."""
+    if size == 0:
+        raise NodeError(f"mode {mode} has no element to pad axis {axis} with")
+    position = xp.arange(start, start + count)
     if mode == "edge":
-        return first + xp.clip(position, 0, size - 1)
+        return xp.clip(position, 0, size - 1)
     if mode == "wrap":
-        return first + position % max(size, 1)
-    if max(before, after) >= max(size, 1):
-        raise NodeError(f"mode reflect cannot add {max(before, after)} elements to axis {axis}, which has {size}: at most {size - 1}")
-    return first + (size - 1 - xp.abs(size - 1 - xp.abs(position)))
+        return position % size
+    if count >= size:
+        raise NodeError(f"mode reflect cannot add {count} elements to axis {axis}, which has {size}: at most {size - 1}")
+    return size - 1 - xp.abs(size - 1 - xp.abs(position))
 
 
 @ops.add("Pad", since=1)

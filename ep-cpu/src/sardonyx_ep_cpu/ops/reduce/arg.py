@@ -18,7 +18,7 @@ __all__ = ["ops"]
 ops = KernelSet()
 
 
-def _arg(xp, find, data, axis, keepdims, select_last_index=0):
+def _arg(xp, name, data, axis, keepdims, select_last_index=0):
     if data.ndim == 0:
         return xp.zeros((), np.int64)
     axis = normalize_axis(axis, data.ndim)
@@ -30,32 +30,32 @@ def _arg(xp, find, data, axis, keepdims, select_last_index=0):
     data = widen(data)
     if select_last_index:
         data = data[(*(slice(None),) * axis, slice(None, None, -1))]
-    result = find(data, axis, keepdims=bool(keepdims))
+    result = getattr(data, name)(axis, keepdims=bool(keepdims))
     return size - 1 - result if select_last_index else result
 
 
 @ops.add("ArgMax", since=1)
 def arg_max_1(xp, data, *, axis=0, keepdims=1):
     """Index (int64) of the first greatest element along `axis`."""
-    return _arg(xp, xp.argmax, data, axis, keepdims)
+    return _arg(xp, "argmax", data, axis, keepdims)
 
 
 @ops.add("ArgMax", since=12)
 def arg_max_12(xp, data, *, axis=0, keepdims=1, select_last_index=0):
     """Index (int64) of the first greatest element along `axis`, or of the last with `select_last_index`."""
-    return _arg(xp, xp.argmax, data, axis, keepdims, select_last_index)
+    return _arg(xp, "argmax", data, axis, keepdims, select_last_index)
 
 
 @ops.add("ArgMin", since=1)
 def arg_min_1(xp, data, *, axis=0, keepdims=1):
     """Index (int64) of the first least element along `axis`."""
-    return _arg(xp, xp.argmin, data, axis, keepdims)
+    return _arg(xp, "argmin", data, axis, keepdims)
 
 
 @ops.add("ArgMin", since=12)
 def arg_min_12(xp, data, *, axis=0, keepdims=1, select_last_index=0):
     """Index (int64) of the first least element along `axis`, or of the last with `select_last_index`."""
-    return _arg(xp, xp.argmin, data, axis, keepdims, select_last_index)
+    return _arg(xp, "argmin", data, axis, keepdims, select_last_index)
 
 
 @ops.add("CumProd", since=26, host=(1,))
