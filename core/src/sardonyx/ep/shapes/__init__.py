@@ -9,11 +9,14 @@ from sardonyx.ep.shapes.axes import normalize_axes, normalize_axis, reduction_ax
 from sardonyx.ep.shapes.broadcast import broadcast_shape
 from sardonyx.ep.shapes.pads import pad_widths
 from sardonyx.ep.shapes.reshape import reshape_shape
+from sardonyx.ep.shapes.resize import ResizeAxis, ResizeMode, resize_axis, resize_sizes
 from sardonyx.ep.shapes.slices import clamp_slice, slice_index
 from sardonyx.ep.shapes.split import even_split, split_sizes
 from sardonyx.ep.shapes.windows import Windows, conv_windows, pool_windows, tap_range, transpose_windows, window_counts
 
 __all__ = [
+    "ResizeAxis",
+    "ResizeMode",
     "Windows",
     "broadcast_shape",
     "clamp_slice",
@@ -25,6 +28,8 @@ __all__ = [
     "pool_windows",
     "reduction_axes",
     "reshape_shape",
+    "resize_axis",
+    "resize_sizes",
     "slice_index",
     "split_sizes",
     "tap_range",
