@@ -10,21 +10,26 @@ import numpy as np
 from sardonyx.ep.shape_kernels.cast import convert
 from sardonyx.ir.dtypes import is_float
 
-__all__ = ["dequantize", "quantize", "requantize", "to_integers"]
+__all__ = ["dequantize", "quantize", "requantize", "saturate", "to_integers"]
 
 _BLOCK = 16384  # elements that stay in cache between the steps
 
 
-def to_integers(xp: Any, real: Any, zero: Any, dtype: np.dtype) -> Any:
-    """saturate(round(real) + zero) as `dtype`, rounding to nearest even; NaN becomes 0.
+def saturate(xp: Any, real: Any, zero: Any, dtype: np.dtype) -> None:
+    """Overwrite `real` (float32 or float64) with saturate(round(real) + zero), the values that `dtype` will hold.
 
-    `real` is an array of float32 or float64 that is overwritten; `zero` is a float, broadcasts to it, or is None.
+    Rounds to nearest even; NaN stays. `zero` broadcasts to `real` or is None.
     """
     xp.rint(real, out=real)
     if zero is not None:
         real += zero
     low, high = _range(dtype)
     xp.clip(real, low, high, out=real)
+
+
+def to_integers(xp: Any, real: Any, zero: Any, dtype: np.dtype) -> Any:
+    """saturate(round(real) + zero) as `dtype`; NaN becomes 0. `real` is overwritten (see `saturate`)."""
+    saturate(xp, real, zero, dtype)
     return real.astype(dtype)
 
 
@@ -38,10 +43,10 @@ def requantize(xp: Any, total: Any, multiplier: Any, zero: Any, dtype: np.dtype)
     return to_integers(xp, real, zero, dtype)
 
 
-def quantize(xp: Any, x: Any, scale: Any, zero: Any, dtype: np.dtype, saturate: bool = True, precision: np.dtype | None = None) -> Any:
+def quantize(xp: Any, x: Any, scale: Any, zero: Any, dtype: np.dtype, saturating: bool = True, precision: np.dtype | None = None) -> Any:
     """x / scale, divided in `precision` (the scale's own by default), rounded, shifted by `zero` and saturated, as `dtype`.
 
-    Integers are rounded to nearest even before the shift. float8 follows Cast's rules and `saturate`; the smaller floats
+    Integers are rounded to nearest even before the shift. float8 follows Cast's rules and `saturating`; the smaller floats
     always saturate. scale and zero broadcast to x; zero may be None.
     """
     if precision is None:
@@ -58,7 +63,7 @@ def quantize(xp: Any, x: Any, scale: Any, zero: Any, dtype: np.dtype, saturate: 
         return to_integers(xp, real, zero, dtype)
     if zero is not None:
         real = real + zero
-    return convert(xp, real, dtype, saturate)
+    return convert(xp, real, dtype, saturating)
 
 
 def _quantize_tensor(xp, x, scale, zero, dtype):
