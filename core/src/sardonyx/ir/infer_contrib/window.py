@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from sardonyx.ir.graph import Node
 from sardonyx.ir.infer_contrib.table import Contrib, dims, dtype, register, same, standard, tensor
 from sardonyx.ir.types import Shape, TensorType, ValueType
@@ -33,9 +35,8 @@ POOL = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape
 
 def _pool(op: str, since: int, node: Node, nhwc: bool) -> list[ValueType]:
     x = dims(node, 0)
-    found = standard(
-        op, [tensor(None if op == "AveragePool" else dtype(node, 0), channels_first(x) if nhwc else x)], since, **_only(node.attrs, *POOL)
-    )
+    data = tensor(np.dtype(np.float32), channels_first(x) if nhwc else x)
+    found = standard(op, [data], since, **_only(node.attrs, *POOL))
     shape = found[0].shape if isinstance(found[0], TensorType) else None
     return [tensor(dtype(node, 0), channels_last(shape) if nhwc else shape)]
 
