@@ -62,9 +62,11 @@ def test_attribute_forms_and_axes():
         kernels.find("com.microsoft", "Pad", 1).function(np, X, i64(0, 0, 0, 1)[None]), np.pad(X, ((0, 0), (0, 1)))
     )
     assert pad_11(np, np.float32(3), i64()) == 3
+    assert pad_11(np, X, i64(-4, 0, 5, 0)).tolist() == [[0, 0]] * 4
     for call in (
         lambda: pad_11(np, X, i64(0, 0)),
         lambda: pad_11(np, X, i64(-4, 0, 0, 0)),
+        lambda: pad_11(np, X, i64(-4, 0, 5, 0), mode="edge"),
         lambda: pad_11(np, X, i64(0, 0, 0, 1), mode="symmetric"),
         lambda: pad_11(np, X, i64(0, 0, 0, 1), np.zeros(2, np.float32)),
     ):

@@ -1,6 +1,6 @@
 """Pad in all its versions and modes.
 
-Negative widths crop, before anything is mirrored, repeated or wrapped.
+Negative widths crop, before anything is mirrored, repeated or wrapped; in mode constant they may take more than there is.
 """
 
 from __future__ import annotations
@@ -20,25 +20,36 @@ def pad(xp, data, widths, mode, value=None):
     """`data` with (before, after) elements added to each dim; `value` is a scalar (0, False or "" by default)."""
     if mode not in _MODES:
         raise NodeError(f"pad mode {mode!r} is not one of {', '.join(_MODES)}")
+    if mode == "constant":
+        return _pad_constant(xp, data, widths, value)
     data, widths = _crop(data, widths)
     shape = tuple([dim + before + after for dim, (before, after) in zip(data.shape, widths, strict=True)])
     if shape == data.shape:
         return data
     inner = tuple([slice(before, before + dim) for dim, (before, _) in zip(data.shape, widths, strict=True)])
-    if mode == "constant" and value is None and data.dtype != object:
+    output = xp.empty(shape, data.dtype)
+    output[inner] = data
+    for axis, (before, after) in enumerate(widths):
+        lead, size = (slice(None),) * axis, data.shape[axis]
+        for start, count in ((0, before), (before + size, after)):
+            if count:
+                source = before + _sources(xp, start - before, count, size, mode, axis)
+                output[(*lead, slice(start, start + count), *inner[axis + 1 :])] = output[(*lead, source, *inner[axis + 1 :])]
+    return output
+
+
+def _pad_constant(xp, data, widths, value):
+    shape = tuple([dim + before + after for dim, (before, after) in zip(data.shape, widths, strict=True)])
+    if min(shape, default=0) < 0:
+        raise NodeError(f"pads {widths} crop more than the tensor of shape {data.shape} has")
+    if value is None and data.dtype != object:
         output = xp.zeros(shape, data.dtype)
     else:
         output = xp.empty(shape, data.dtype)
-    if mode == "constant" and (value is not None or data.dtype == object):
         output[...] = "" if value is None else value
-    output[inner] = data
-    if mode != "constant":
-        for axis, (before, after) in enumerate(widths):
-            lead, size = (slice(None),) * axis, data.shape[axis]
-            for start, count in ((0, before), (before + size, after)):
-                if count:
-                    source = before + _sources(xp, start - before, count, size, mode, axis)
-                    output[(*lead, slice(start, start + count), *inner[axis + 1 :])] = output[(*lead, source, *inner[axis + 1 :])]
+    target = tuple([slice(max(0, before), max(0, dim - max(0, after))) for dim, (before, after) in zip(shape, widths, strict=True)])
+    source = tuple([slice(max(0, -before), max(0, dim - max(0, -after))) for dim, (before, after) in zip(data.shape, widths, strict=True)])
+    output[target] = data[source]
     return output
 
 
