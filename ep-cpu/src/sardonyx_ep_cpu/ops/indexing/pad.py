@@ -20,12 +20,12 @@ def pad(xp, data, widths, mode, value=None):
     """`data` with (before, after) elements added to each dim; `value` is a scalar (0, False or "" by default)."""
     if mode not in _MODES:
         raise NodeError(f"pad mode {mode!r} is not one of {', '.join(_MODES)}")
+    if not any([before or after for before, after in widths]):
+        return data
     if mode == "constant":
         return _pad_constant(xp, data, widths, value)
     data, widths = _crop(data, widths)
     shape = tuple([dim + before + after for dim, (before, after) in zip(data.shape, widths, strict=True)])
-    if shape == data.shape:
-        return data
     inner = tuple([slice(before, before + dim) for dim, (before, _) in zip(data.shape, widths, strict=True)])
     output = xp.empty(shape, data.dtype)
     output[inner] = data
