@@ -12,7 +12,7 @@ from sardonyx.ir.dtypes import FROM_ONNX, dtype_name
 from sardonyx_ep_cpu.ops.quantization.granularity import spread
 from sardonyx_ep_cpu.ops.quantization.rounding import dequantize, quantize
 
-__all__ = ["ops"]
+__all__ = ["dequantize_tensor", "ops", "quantize_tensor"]
 
 ops = KernelSet()
 
@@ -21,22 +21,22 @@ _LARGEST_CONSTANT = 1 << 24  # elements that are dequantized once, when the mode
 
 @ops.add("QuantizeLinear", since=10)
 def quantize_linear_10(xp, x, y_scale, y_zero_point=None):
-    return _quantize(xp, x, y_scale, y_zero_point)
+    return quantize_tensor(xp, x, y_scale, y_zero_point)
 
 
 @ops.add("QuantizeLinear", since=13)
 def quantize_linear_13(xp, x, y_scale, y_zero_point=None, *, axis=1):
-    return _quantize(xp, x, y_scale, y_zero_point, axis)
+    return quantize_tensor(xp, x, y_scale, y_zero_point, axis)
 
 
 @ops.add("QuantizeLinear", since=19)
 def quantize_linear_19(xp, x, y_scale, y_zero_point=None, *, axis=1, saturate=1):
-    return _quantize(xp, x, y_scale, y_zero_point, axis, saturate)
+    return quantize_tensor(xp, x, y_scale, y_zero_point, axis, saturate)
 
 
 @ops.add("QuantizeLinear", since=21)
 def quantize_linear_21(xp, x, y_scale, y_zero_point=None, *, axis=1, block_size=0, output_dtype=0, saturate=1):
-    return _quantize(xp, x, y_scale, y_zero_point, axis, saturate, block_size, output_dtype)
+    return quantize_tensor(xp, x, y_scale, y_zero_point, axis, saturate, block_size, output_dtype)
 
 
 @ops.add("QuantizeLinear", since=23)
@@ -45,10 +45,13 @@ def quantize_linear_23(xp, x, y_scale, y_zero_point=None, *, axis=1, block_size=
 
     The division is done in y_scale's dtype or in `precision`. NodeError where shapes or dtypes do not fit.
     """
-    return _quantize(xp, x, y_scale, y_zero_point, axis, saturate, block_size, output_dtype, precision)
+    return quantize_tensor(xp, x, y_scale, y_zero_point, axis, saturate, block_size, output_dtype, precision)
 
 
-def _quantize(xp, x, scale, zero, axis=1, saturate=1, block_size=0, output_dtype=0, precision=0):
+def quantize_tensor(
+    xp: Any, x: Any, scale: Any, zero: Any, axis: int = 1, saturate: int = 1, block_size: int = 0, output_dtype: int = 0, precision: int = 0
+) -> Any:
+    """QuantizeLinear in its newest form."""
     dtype = FROM_ONNX[output_dtype] if output_dtype else np.dtype(np.uint8)
     if zero is not None:
         if output_dtype and zero.dtype != dtype:
@@ -63,33 +66,34 @@ def _constant(xp: Any, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     """The dequantized tensor where all inputs are constants and it is of moderate size."""
     if any(x is None for x in inputs) or inputs[0].size > _LARGEST_CONSTANT:
         return None
-    result = _dequantize(xp, *inputs, **attrs)
+    result = dequantize_tensor(xp, *inputs, **attrs)
     result.setflags(write=False)
     return result
 
 
 @ops.add("DequantizeLinear", since=10, prepare=_constant)
 def dequantize_linear_10(xp, x, x_scale, x_zero_point=None, *, prepared=None):
-    return _dequantize(xp, x, x_scale, x_zero_point) if prepared is None else prepared
+    return dequantize_tensor(xp, x, x_scale, x_zero_point) if prepared is None else prepared
 
 
 @ops.add("DequantizeLinear", since=13, prepare=_constant)
 def dequantize_linear_13(xp, x, x_scale, x_zero_point=None, *, axis=1, prepared=None):
-    return _dequantize(xp, x, x_scale, x_zero_point, axis) if prepared is None else prepared
+    return dequantize_tensor(xp, x, x_scale, x_zero_point, axis) if prepared is None else prepared
 
 
 @ops.add("DequantizeLinear", since=21, prepare=_constant)
 def dequantize_linear_21(xp, x, x_scale, x_zero_point=None, *, axis=1, block_size=0, prepared=None):
-    return _dequantize(xp, x, x_scale, x_zero_point, axis, block_size) if prepared is None else prepared
+    return dequantize_tensor(xp, x, x_scale, x_zero_point, axis, block_size) if prepared is None else prepared
 
 
 @ops.add("DequantizeLinear", since=23, prepare=_constant)
 def dequantize_linear_23(xp, x, x_scale, x_zero_point=None, *, axis=1, block_size=0, output_dtype=0, prepared=None):
     """(x - x_zero_point) * x_scale in x_scale's dtype or `output_dtype`; NodeError where shapes do not fit."""
-    return _dequantize(xp, x, x_scale, x_zero_point, axis, block_size, output_dtype) if prepared is None else prepared
+    return dequantize_tensor(xp, x, x_scale, x_zero_point, axis, block_size, output_dtype) if prepared is None else prepared
 
 
-def _dequantize(xp, x, scale, zero=None, axis=1, block_size=0, output_dtype=0):
+def dequantize_tensor(xp: Any, x: Any, scale: Any, zero: Any = None, axis: int = 1, block_size: int = 0, output_dtype: int = 0) -> Any:
+    """DequantizeLinear in its newest form."""
     dtype = FROM_ONNX[output_dtype] if output_dtype else scale.dtype
     view, scale, zero = spread(xp, x.shape, scale, zero, axis, block_size)
     return dequantize(xp, x.reshape(view), scale, zero, dtype).reshape(x.shape)

@@ -55,7 +55,7 @@ def quantize(xp: Any, x: Any, scale: Any, zero: Any, dtype: np.dtype, saturating
     scale = scale.astype(precision).astype(working)
     zero = None if zero is None or not zero.any() else zero.astype(working)
     if x.dtype == working == precision and scale.ndim == 0 and dtype.itemsize == 1 and not is_float(dtype):
-        return _quantize_tensor(xp, x, scale, zero, dtype)
+        return _per_tensor(xp, x, scale, zero, dtype)
     real = xp.asarray(x.astype(precision).astype(working, copy=False) / scale)
     if precision.itemsize == 2:
         real = real.astype(precision).astype(working)
@@ -66,7 +66,7 @@ def quantize(xp: Any, x: Any, scale: Any, zero: Any, dtype: np.dtype, saturating
     return convert(xp, real, dtype, saturating)
 
 
-def _quantize_tensor(xp, x, scale, zero, dtype):
+def _per_tensor(xp, x, scale, zero, dtype):
     y = xp.empty(x.shape, dtype)
     source, target = x.reshape(-1), y.reshape(-1)
     for start in range(0, source.size, _BLOCK):
