@@ -15,6 +15,8 @@ def test_compress():
     assert compress(np, x, np.array([False, True]), axis=0).tolist() == [[2, 3]]
     assert compress(np, x, np.array([False, True]), axis=-1).tolist() == [[1], [3], [5]]
     assert compress(np, x, np.array([True, False, False, False, False, True, True])).tolist() == [0, 5]
+    with pytest.raises(NodeError, match="rank 1"):
+        compress(np, x, np.ones((1, 2), bool))
 
 
 def test_unique_examples_of_the_specification():

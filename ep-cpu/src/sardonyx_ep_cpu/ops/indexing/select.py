@@ -18,6 +18,8 @@ ops = KernelSet()
 @ops.add("Compress", since=9)
 def compress(xp, input, condition, *, axis=None):
     """The slices along `axis` (of the raveled input by default) where the rank-1 `condition` is true; it may be shorter."""
+    if condition.ndim != 1:
+        raise NodeError(f"condition must have rank 1, not shape {condition.shape}")
     if axis is None:
         input, axis = input.reshape(-1), 0
     axis = normalize_axis(axis, input.ndim)
