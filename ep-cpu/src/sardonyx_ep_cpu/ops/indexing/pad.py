@@ -20,7 +20,7 @@ def pad(xp, data, widths, mode, value=None):
     """`data` with (before, after) elements added to each dim; `value` is a scalar (0, False or "" by default)."""
     if mode not in _MODES:
         raise NodeError(f"pad mode {mode!r} is not one of {', '.join(_MODES)}")
-    if not any([before or after for before, after in widths]):
+    if not any(before or after for before, after in widths):
         return data
     if mode == "constant":
         return _pad_constant(xp, data, widths, value)
