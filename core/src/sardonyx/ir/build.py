@@ -49,7 +49,9 @@ class Builder:
         """The main graph; inputs with an initializer become overridable (IR version >= 4) or constants."""
         return self.graph(self.proto.graph, None, self.model.opsets, {}, "", self.tensors)
 
-    def graph(self, g: Any, outer: Scope | None, opsets: dict[str, int], refs: dict[str, Any], prefix: str, tensors: dict[str, Tensor]) -> Graph:
+    def graph(
+        self, g: Any, outer: Scope | None, opsets: dict[str, int], refs: dict[str, Any], prefix: str, tensors: dict[str, Tensor]
+    ) -> Graph:
         """One GraphProto, the model's own or a body (`outer` is then what it sees of the enclosing graphs)."""
         if len(self.stack) > MAX_DEPTH:
             raise InvalidModel(f"graphs or functions are nested more than {MAX_DEPTH} deep")
@@ -158,7 +160,9 @@ class Builder:
         from sardonyx.ep.shape_kernels import shape_kernels
 
         if len(attrs) != 1 or len(outputs) != 1 or outputs[0] is None:
-            raise InvalidModel(f"node {n.name!r} (Constant): it must have one output and exactly one value attribute, it has {sorted(attrs)}")
+            raise InvalidModel(
+                f"node {n.name!r} (Constant): it must have one output and exactly one value attribute, it has {sorted(attrs)}"
+            )
         kernel = shape_kernels.versions("", "Constant")[-1]
         value = outputs[0]
         try:
@@ -219,13 +223,17 @@ class Builder:
             return [s.decode("utf-8", "surrogateescape") for s in value]
         return list(value) if filled[0] in ("floats", "ints") else value
 
-    def _inline(self, f: Any, out: Graph, inputs: list[Value | None], outputs: list[Value | None], attrs: dict[str, Any], name: str) -> None:
+    def _inline(
+        self, f: Any, out: Graph, inputs: list[Value | None], outputs: list[Value | None], attrs: dict[str, Any], name: str
+    ) -> None:
         """The body of a model-local function in place of its call."""
         key = (f.domain, f.name, getattr(f, "overload", ""))
         if key in self.stack or len(self.stack) > MAX_DEPTH:
             raise InvalidModel(f"function {f.domain}::{f.name} calls itself")
         if len(inputs) > len(f.input) or len(outputs) > len(f.output):
-            raise InvalidModel(f"node {name!r}: function {f.domain}::{f.name} takes {len(f.input)} inputs and gives {len(f.output)} outputs")
+            raise InvalidModel(
+                f"node {name!r}: function {f.domain}::{f.name} takes {len(f.input)} inputs and gives {len(f.output)} outputs"
+            )
         self.stack.append(key)
         opsets = {_domain(o.domain): o.version for o in f.opset_import} or self.model.opsets
         refs = dict(attrs)

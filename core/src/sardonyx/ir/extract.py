@@ -45,8 +45,6 @@ def _copy(nodes: Iterable[Node], inputs: list[Value], outputs: list[Value], name
     for n in nodes:
         attrs = {k: attribute(a) for k, a in n.attrs.items()}
         ins = [value(v) for v in n.inputs]
-        graph.append(
-            Node(n.op, ins, [define(v) for v in n.outputs], attrs, domain=n.domain, since=n.since, name=n.name, origins=n.origins)
-        )
+        graph.append(Node(n.op, ins, [define(v) for v in n.outputs], attrs, domain=n.domain, since=n.since, name=n.name, origins=n.origins))
     graph.outputs = [value(v) for v in outputs]  # type: ignore[misc]
     return graph

@@ -99,7 +99,13 @@ def attribute_to_proto(name: str, value: Any, node: Node, names: Names) -> Any:
             kinds = {list: "INTS"}
             known = schema(node.domain, node.op, node.since)
             default = known.attributes.get(name) if known else None
-            kind = "FLOATS" if default and isinstance(default[0], float) else "STRINGS" if default and isinstance(default[0], str) else kinds[list]
+            kind = (
+                "FLOATS"
+                if default and isinstance(default[0], float)
+                else "STRINGS"
+                if default and isinstance(default[0], str)
+                else kinds[list]
+            )
             return onnx.AttributeProto(name=name, type=onnx.AttributeProto.AttributeType.Value(kind))
         if isinstance(value[0], np.ndarray):
             return helper.make_attribute(name, [tensor_to_proto(v) for v in value])
@@ -179,7 +185,9 @@ def to_proto(model: Model, *, opset: int | None = None) -> Any:
         except Exception:
             in_force = node.since if schema("", node.op, node.since) is None else None
         if in_force != node.since:
-            raise InvalidModel(f"cannot write opset {target}: node {node.name!r} is {node.op}-{node.since}, which opset {target} does not have")
+            raise InvalidModel(
+                f"cannot write opset {target}: node {node.name!r} is {node.op}-{node.since}, which opset {target} does not have"
+            )
     p = onnx.ModelProto(
         ir_version=max(model.ir_version, 8),
         producer_name=model.producer_name,
@@ -188,7 +196,9 @@ def to_proto(model: Model, *, opset: int | None = None) -> Any:
         model_version=model.version,
         doc_string=model.doc,
     )
-    domains = {"": target} | {d: (model.opsets.get(d, v) if d not in STANDARD else max(v, model.opsets.get(d, 1))) for d, v in needs.items() if d}
+    domains = {"": target} | {
+        d: (model.opsets.get(d, v) if d not in STANDARD else max(v, model.opsets.get(d, 1))) for d, v in needs.items() if d
+    }
     for domain, version in domains.items():
         p.opset_import.add(domain=domain, version=version)
     for key, value in model.metadata.items():
