@@ -1,0 +1,1 @@
+"""The conformance suite: `pytest --pyargs sardonyx_conformance --ep NAME`."""
