@@ -11,7 +11,7 @@ from sardonyx.errors import NodeError
 
 from sardonyx_ep_cpu.precision import widen
 
-__all__ = ["apply_axis", "ops", "resize"]
+__all__ = ["apply_axis", "narrow", "ops", "resize"]
 
 ops = KernelSet()
 
@@ -158,8 +158,7 @@ def _resize(
     # Shrinking axes first; of the growing ones the last first: gathering single elements is the dear part.
     for a in sorted(changed, key=lambda a: (plans[a].size > x.shape[a], -a)):
         y = apply_axis(xp, y, a, plans[a])
-    if y.dtype != x.dtype:
-        y = _narrow(xp, y, x.dtype)
+    y = narrow(xp, y, x.dtype)
     for a in changed:
         outside = plans[a].outside
         if outside is not None:
@@ -214,7 +213,10 @@ def _gather(xp: Any, x: Any, axis: int, indices: Any) -> Any:
     return xp.take(x, xp.asarray(indices), axis=axis)
 
 
-def _narrow(xp: Any, y: Any, dtype: Any) -> Any:
+def narrow(xp: Any, y: Any, dtype: Any) -> Any:
+    """Interpolated values in `dtype`: integers rounded half to even and clipped to its range."""
+    if y.dtype == dtype:
+        return y
     if dtype.kind in "iu":
         info = xp.iinfo(dtype)
         return xp.clip(xp.rint(y), info.min, info.max).astype(dtype)
