@@ -12,7 +12,17 @@ from typing import Any
 
 from sardonyx_ep_cpu.ops.matrix.product import product
 
-__all__ = ["LARGEST_BYTE", "IntegerMatrix", "by_row", "integer_product", "pieces", "prepare_right", "right_factor", "shifted"]
+__all__ = [
+    "LARGEST_BYTE",
+    "IntegerMatrix",
+    "by_row",
+    "integer_matrix",
+    "integer_product",
+    "pieces",
+    "prepare_right",
+    "right_factor",
+    "shifted",
+]
 
 _EXACT = 1 << 24
 LARGEST_BYTE = 255
