@@ -147,7 +147,8 @@ def _interpolate(xp: Any, image: Any, rows: ResizeAxis, columns: ResizeAxis) -> 
 
 def _largest(xp: Any, image: Any, rows: ResizeAxis, columns: ResizeAxis) -> Any:
     """The largest of the four weighted neighbours of each sample -> [C, rows, columns]."""
-    assert rows.weights is not None and columns.weights is not None
+    assert rows.weights is not None
+    assert columns.weights is not None
     y = None
     for i in range(2):
         strip = xp.take(image, rows.indices[:, i], axis=1)

@@ -1,0 +1,76 @@
+"""NonMaxSuppression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sardonyx.ep import KernelSet
+from sardonyx.errors import NodeError
+
+__all__ = ["non_max_suppression", "ops"]
+
+ops = KernelSet()
+
+
+@ops.add("NonMaxSuppression", since=10, host=(2, 3, 4))
+def non_max_suppression(
+    xp, boxes, scores, max_output_boxes_per_class=None, iou_threshold=None, score_threshold=None, *, center_point_box=0
+):
+    """The boxes [N, B, 4] to keep for each class of scores [N, classes, B], as int64 [K, 3]: (batch, class, box).
+
+    Best scores first, the lower index first among equals. A box is dropped if its overlap with a kept one is greater than
+    `iou_threshold`, or its score is not greater than `score_threshold`.
+    """
+    if boxes.ndim != 3 or boxes.shape[2] != 4 or scores.ndim != 3 or scores.shape[::2] != boxes.shape[:2]:
+        raise NodeError(f"NonMaxSuppression takes boxes [N, B, 4] and scores [N, classes, B], got {boxes.shape} and {scores.shape}")
+    most = _scalar(max_output_boxes_per_class, 0)
+    overlap = np.float32(_scalar(iou_threshold, 0.0))
+    if not 0 <= overlap <= 1:
+        raise NodeError(f"iou_threshold must be in [0, 1], got {overlap}")
+    if most <= 0:
+        return xp.empty((0, 3), xp.int64)
+    kept = []
+    for n in range(scores.shape[0]):
+        corners = _corners(xp, boxes[n], center_point_box)
+        for c in range(scores.shape[1]):
+            score = scores[n, c]
+            order = xp.argsort(-score, kind="stable")
+            if score_threshold is not None:
+                order = order[score[order] > _scalar(score_threshold, 0.0)]
+            kept += [(n, c, box) for box in _select(xp, corners, order, int(most), overlap)]
+    return xp.asarray(kept, dtype=xp.int64).reshape(-1, 3)
+
+
+def _scalar(value: Any, default: float) -> Any:
+    if value is None or value.size == 0:
+        return default
+    if value.size != 1:
+        raise NodeError(f"the limits of NonMaxSuppression are scalars, got shape {value.shape}")
+    return value.reshape(-1)[0]
+
+
+def _corners(xp: Any, boxes: Any, center_point_box: int) -> Any:
+    """Boxes [B, 4] as [5, B]: lower and upper corner on both axes, and area."""
+    a, b, c, d = boxes.T
+    if center_point_box:
+        low0, high0, low1, high1 = a - c / 2, a + c / 2, b - d / 2, b + d / 2
+    else:
+        low0, high0, low1, high1 = xp.minimum(a, c), xp.maximum(a, c), xp.minimum(b, d), xp.maximum(b, d)
+    return xp.stack([low0, high0, low1, high1, (high0 - low0) * (high1 - low1)])
+
+
+def _select(xp: Any, corners: Any, order: Any, most: int, overlap: Any) -> list[int]:
+    """Greedily the boxes of `order` that overlap no box chosen before by more than `overlap`."""
+    chosen: list[int] = []
+    while order.size and len(chosen) < most:
+        best, order = int(order[0]), order[1:]
+        chosen.append(best)
+        low0, high0, low1, high1, area = corners[:, order]
+        one = corners[:, best]
+        height = xp.minimum(high0, one[1]) - xp.maximum(low0, one[0])
+        width = xp.minimum(high1, one[3]) - xp.maximum(low1, one[2])
+        common = xp.maximum(height, 0) * xp.maximum(width, 0)
+        union = area + one[4] - common
+        order = order[~((common > overlap * union) & (union > 0))]
+    return chosen
