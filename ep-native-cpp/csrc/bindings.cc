@@ -1,0 +1,249 @@
+// The Python module: programs from descriptions, and runs over numpy arrays. No arithmetic here.
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+// numpy after pybind11: pybind11 sets Python.h up.
+#include <numpy/arrayobject.h>
+
+#include "engine/program.h"
+#include "kernels/isa.h"
+
+namespace py = pybind11;
+
+namespace sx {
+namespace {
+
+// numpy dtypes by DType, given by the Python side (bfloat16 is ml_dtypes's).
+PyArray_Descr* g_descr[static_cast<int>(DType::count)] = {};
+PyObject* g_error = nullptr;
+
+[[noreturn]] void raise_python() { throw py::error_already_set(); }
+
+// Python side's tuple for one value: (name, dtype index, layout, array or None, identity).
+Value to_value(py::handle h, std::vector<py::object>& keep) {
+  auto t = py::cast<py::tuple>(h);
+  Value v;
+  v.name = py::cast<std::string>(t[0]);
+  v.dtype = static_cast<DType>(py::cast<int>(t[1]));
+  v.layout = py::cast<int>(t[2]) ? Layout::blocked : Layout::plain;
+  if (!t[3].is_none()) {
+    auto* a = reinterpret_cast<PyArrayObject*>(t[3].ptr());
+    if (!PyArray_Check(t[3].ptr()) || !PyArray_IS_C_CONTIGUOUS(a)) throw std::invalid_argument("a constant must be a contiguous array");
+    v.constant = true;
+    for (int i = 0; i < PyArray_NDIM(a); i++) v.shape.push(PyArray_DIM(a, i));
+    v.data = PyArray_DATA(a);
+    keep.push_back(py::reinterpret_borrow<py::object>(t[3]));
+  }
+  v.identity = py::cast<std::string>(t[4]);
+  return v;
+}
+
+// (operator, node name, input ids, output ids, attributes)
+Op to_op(py::handle h) {
+  auto t = py::cast<py::tuple>(h);
+  Op op;
+  const auto kind = py::cast<std::string>(t[0]);
+  op.def = find_op(kind);
+  if (!op.def) throw std::invalid_argument("the engine has no operator " + kind);
+  op.name = py::cast<std::string>(t[1]);
+  op.in = py::cast<std::vector<ValueId>>(t[2]);
+  op.out = py::cast<std::vector<ValueId>>(t[3]);
+  for (auto item : py::cast<py::dict>(t[4])) {
+    const auto key = py::cast<std::string>(item.first);
+    if (py::isinstance<py::bool_>(item.second) || py::isinstance<py::int_>(item.second)) {
+      op.attrs.ints[key] = py::cast<int64_t>(item.second);
+    } else if (py::isinstance<py::float_>(item.second)) {
+      op.attrs.floats[key] = py::cast<double>(item.second);
+    } else if (py::isinstance<py::str>(item.second)) {
+      op.attrs.strings[key] = py::cast<std::string>(item.second);
+    } else {
+      auto list = py::cast<py::list>(item.second);
+      bool floats = false;
+      for (auto e : list) floats |= py::isinstance<py::float_>(e);
+      if (floats)
+        op.attrs.float_lists[key] = py::cast<std::vector<double>>(list);
+      else
+        op.attrs.int_lists[key] = py::cast<std::vector<int64_t>>(list);
+    }
+  }
+  return op;
+}
+
+class Engine {
+ public:
+  Engine(py::list values, py::list ops, std::vector<ValueId> inputs, std::vector<ValueId> outputs, std::map<std::string, int64_t> options, int threads) {
+    Description d;
+    for (auto v : values) d.values.push_back(to_value(v, keep_));
+    for (auto o : ops) d.ops.push_back(to_op(o));
+    d.inputs = std::move(inputs);
+    d.outputs = std::move(outputs);
+    d.options = std::move(options);
+    d.threads = threads;
+    program_ = std::make_unique<Program>(std::move(d));
+  }
+
+  py::object run(py::handle inputs) { return run_with(inputs, nullptr); }
+
+  py::object run_timed(py::handle inputs) {
+    std::vector<StepTime> times;
+    py::object outputs = run_with(inputs, &times);
+    py::list steps;
+    for (auto& t : times) steps.append(py::make_tuple(t.op, t.start_ns, t.end_ns));
+    return py::make_tuple(outputs, steps);
+  }
+
+  size_t plan_bytes() { return program_->plan_bytes(); }
+  void trim() { program_->trim(); }
+
+ private:
+  struct Borrowed {
+    PyObject* array = nullptr;  // an owned reference where the input had to be copied
+    ~Borrowed() { Py_XDECREF(array); }
+  };
+
+  static constexpr int kFew = 16;
+
+  py::object run_with(py::handle inputs, std::vector<StepTime>* times) {
+    const Description& d = program_->description();
+    const size_t n = d.inputs.size();
+    if (!PyList_Check(inputs.ptr()) || static_cast<size_t>(PyList_GET_SIZE(inputs.ptr())) != n) throw std::invalid_argument("inputs must be a list, one array per input");
+    View few[kFew];
+    std::vector<View> many;
+    View* views = few;
+    if (n > kFew) {
+      many.resize(n);
+      views = many.data();
+    }
+    std::vector<Borrowed> borrowed;
+    for (size_t i = 0; i < n; i++) {
+      PyObject* o = PyList_GET_ITEM(inputs.ptr(), i);
+      const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+      if (!PyArray_Check(o) || !PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(o), flags)) {
+        PyArray_Descr* descr = g_descr[static_cast<int>(d.values[d.inputs[i]].dtype)];
+        Py_INCREF(descr);
+        PyObject* copy = PyArray_FromAny(o, descr, 0, 0, flags, nullptr);
+        if (!copy) raise_python();
+        borrowed.emplace_back();
+        borrowed.back().array = copy;
+        o = copy;
+      }
+      auto* a = reinterpret_cast<PyArrayObject*>(o);
+      views[i].data = PyArray_DATA(a);
+      views[i].shape.rank = 0;
+      const int rank = PyArray_NDIM(a);
+      if (rank > kMaxRank) throw OpError("\nan input of more than 8 dimensions");
+      views[i].shape.rank = rank;
+      for (int k = 0; k < rank; k++) views[i].shape.d[k] = PyArray_DIM(a, k);
+    }
+    std::shared_ptr<Plan> plan = program_->whole(views);
+    return plan ? run_plan(*plan, views, n, times) : run_segments(views, times);
+  }
+
+  py::object run_plan(Plan& plan, const View* views, size_t n, std::vector<StepTime>* times) {
+    const Description& d = program_->description();
+    const size_t m = plan.out.size();
+    const void* in_few[kFew];
+    void* out_few[kFew];
+    std::vector<const void*> in_many;
+    std::vector<void*> out_many;
+    const void** in = in_few;
+    void** out = out_few;
+    if (n > kFew) {
+      in_many.resize(n);
+      in = in_many.data();
+    }
+    if (m > kFew) {
+      out_many.resize(m);
+      out = out_many.data();
+    }
+    for (size_t i = 0; i < n; i++) in[i] = views[i].data;
+    PyObject* list = PyList_New(static_cast<Py_ssize_t>(m));
+    if (!list) raise_python();
+    py::object result = py::reinterpret_steal<py::object>(list);
+    for (size_t j = 0; j < m; j++) {
+      PyObject* a = empty(plan.out_shapes[j], d.values[plan.out[j]].dtype);
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(j), a);
+      out[j] = PyArray_DATA(reinterpret_cast<PyArrayObject*>(a));
+    }
+    if (plan.is_short()) {
+      plan.run(in, out, program_->pool(), d, times, nullptr);
+    } else {
+      py::gil_scoped_release unlocked;
+      plan.run(in, out, program_->pool(), d, times, nullptr);
+    }
+    return result;
+  }
+
+  py::object run_segments(const View* views, std::vector<StepTime>* times) {
+    std::vector<Made> made;
+    {
+      py::gil_scoped_release unlocked;
+      made = program_->run_segments(views, times, nullptr);
+    }
+    py::list result;
+    for (auto& m : made) {
+      npy_intp dims[kMaxRank];
+      for (int k = 0; k < m.shape.rank; k++) dims[k] = m.shape[k];
+      PyArray_Descr* descr = g_descr[static_cast<int>(m.dtype)];
+      Py_INCREF(descr);
+      PyObject* a = PyArray_NewFromDescr(&PyArray_Type, descr, m.shape.rank, dims, nullptr, m.data->data, NPY_ARRAY_CARRAY, nullptr);
+      if (!a) raise_python();
+      py::capsule owner(new std::shared_ptr<Buffer>(m.data), [](void* p) { delete static_cast<std::shared_ptr<Buffer>*>(p); });
+      PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), owner.release().ptr());
+      result.append(py::reinterpret_steal<py::object>(a));
+    }
+    return std::move(result);
+  }
+
+  static PyObject* empty(const Shape& shape, DType dtype) {
+    npy_intp dims[kMaxRank];
+    for (int k = 0; k < shape.rank; k++) dims[k] = shape[k];
+    PyArray_Descr* descr = g_descr[static_cast<int>(dtype)];
+    Py_INCREF(descr);
+    PyObject* a = PyArray_Empty(shape.rank, dims, descr, 0);
+    if (!a) raise_python();
+    return a;
+  }
+
+  std::unique_ptr<Program> program_;
+  std::vector<py::object> keep_;
+};
+
+bool import_numpy() {
+  import_array1(false);
+  return true;
+}
+
+}  // namespace
+}  // namespace sx
+
+PYBIND11_MODULE(_native, m) {
+  using namespace sx;
+  if (!import_numpy()) throw py::error_already_set();
+  g_error = PyErr_NewException("sardonyx_ep_native._native.NodeFailure", PyExc_RuntimeError, nullptr);
+  m.attr("NodeFailure") = py::handle(g_error);
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const OpError& e) {
+      PyErr_SetString(g_error, e.what());
+    } catch (const std::length_error& e) {
+      PyErr_SetString(g_error, (std::string("\n") + e.what()).c_str());
+    }
+  });
+  m.def("set_dtypes", [](py::list dtypes) {
+    for (size_t i = 0; i < dtypes.size(); i++) {
+      if (!PyArray_DescrCheck(dtypes[i].ptr())) throw std::invalid_argument("set_dtypes takes numpy dtypes");
+      g_descr[i] = reinterpret_cast<PyArray_Descr*>(py::object(dtypes[i]).release().ptr());
+    }
+  });
+  m.def("operators", [] { return all_ops(); });
+  m.def("isa", [] { return std::string(isa_name(current_isa())); });
+  m.def("set_isa", [](const std::string& name) { set_isa(parse_isa(name.c_str())); });
+  py::class_<Engine>(m, "Program")
+      .def(py::init<py::list, py::list, std::vector<ValueId>, std::vector<ValueId>, std::map<std::string, int64_t>, int>())
+      .def("run", &Engine::run)
+      .def("run_timed", &Engine::run_timed)
+      .def("plan_bytes", &Engine::plan_bytes)
+      .def("trim", &Engine::trim);
+}

@@ -1,0 +1,84 @@
+#include <chrono>
+
+#include "engine/program.h"
+
+namespace sx {
+
+Plan::~Plan() { delete spare_.load(); }
+
+size_t Plan::packed_bytes() const {
+  size_t n = 0;
+  for (auto& b : packed) n += b->bytes;
+  return n;
+}
+
+Instance* Plan::acquire() {
+  if (Instance* i = spare_.exchange(nullptr, std::memory_order_acquire)) return i;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!free_.empty()) {
+    Instance* i = free_.back().release();
+    free_.pop_back();
+    return i;
+  }
+  auto made = std::make_unique<Instance>();
+  made->arena = std::make_unique<Buffer>(arena_bytes);
+  made->blocks = std::make_unique<Buffer>(blocks.size());
+  char* copy = static_cast<char*>(made->blocks->data);
+  std::memcpy(copy, blocks.data(), blocks.size());
+  for (auto& r : arena_relocs) {
+    char* p = static_cast<char*>(made->arena->data) + r.second;
+    std::memcpy(copy + r.first, &p, sizeof p);
+  }
+  instances_++;
+  return made.release();
+}
+
+void Plan::release(Instance* i) {
+  Instance* none = nullptr;
+  if (spare_.compare_exchange_strong(none, i, std::memory_order_release)) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_.emplace_back(i);
+}
+
+static int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, std::vector<StepTime>* times,
+               const std::atomic<bool>* cancel) {
+  Instance* instance = acquire();
+  char* args = static_cast<char*>(instance->blocks->data);
+  for (const Reloc& r : in_relocs) std::memcpy(args + r.offset, &inputs[r.index], sizeof(void*));
+  for (const Reloc& r : out_relocs) std::memcpy(args + r.offset, &outputs[r.index], sizeof(void*));
+  Runtime rt;
+  rt.pool = &pool;
+  rt.threads = pool.threads();
+  const Step* failed = nullptr;
+  bool cancelled = false;
+  if (!times && !cancel) {
+    for (const Step& s : steps) {
+      s.fn(args + s.offset, rt);
+      if (__builtin_expect(rt.error[0] != 0, 0)) {
+        failed = &s;
+        break;
+      }
+    }
+  } else {
+    for (const Step& s : steps) {
+      if (cancel && cancel->load(std::memory_order_relaxed)) {
+        cancelled = true;
+        break;
+      }
+      const int64_t t = times ? now_ns() : 0;
+      s.fn(args + s.offset, rt);
+      if (times) times->push_back({s.op, t, now_ns()});
+      if (rt.error[0]) {
+        failed = &s;
+        break;
+      }
+    }
+  }
+  release(instance);
+  if (failed) throw OpError(std::string(failed->op >= 0 ? d.ops[failed->op].name : "") + "\n" + rt.error);
+  if (cancelled) throw std::runtime_error("cancelled");
+}
+
+}  // namespace sx

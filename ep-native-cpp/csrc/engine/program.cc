@@ -1,0 +1,162 @@
+#include "engine/program.h"
+
+#include <algorithm>
+#include <climits>
+
+namespace sx {
+
+std::shared_ptr<Plan> make_plan(Program& program, int begin, const std::vector<View>& in);
+
+Program::Program(Description d) : d_(std::move(d)), last_use_(d_.values.size(), -1) {
+  for (size_t i = 0; i < d_.ops.size(); i++)
+    for (ValueId v : d_.ops[i].in)
+      if (v != kAbsent) last_use_[v] = static_cast<int>(i);
+  for (ValueId v : d_.outputs) last_use_[v] = INT_MAX;
+}
+
+// Values that flow into a segment that begins at `op`: given before it, read in it or later, constants left out.
+const std::vector<ValueId>& Program::live_at(int op) {
+  auto it = live_.find(op);
+  if (it != live_.end()) return it->second;
+  std::vector<ValueId> live;
+  if (op == 0) {
+    live = d_.inputs;
+  } else {
+    auto add = [&](ValueId v) {
+      if (v != kAbsent && !d_.values[v].constant && last_use_[v] >= op && std::find(live.begin(), live.end(), v) == live.end()) live.push_back(v);
+    };
+    for (ValueId v : d_.inputs) add(v);
+    for (int i = 0; i < op; i++)
+      for (ValueId v : d_.ops[i].out) add(v);
+  }
+  return live_[op] = live;
+}
+
+bool Program::matches(const Plan& p, const View* in) {
+  for (size_t i = 0; i < p.in_shapes.size(); i++)
+    if (p.in_shapes[i] != in[i].shape) return false;
+  for (auto& c : p.in_contents)
+    if (std::memcmp(c.second.data(), in[c.first].data, c.second.size()) != 0) return false;
+  return true;
+}
+
+std::shared_ptr<Plan> Program::plan_for(int begin, const std::vector<View>& in) {
+  auto option = d_.options.find("plan_cache");
+  const size_t limit = option == d_.options.end() ? 16 : static_cast<size_t>(std::max<int64_t>(1, option->second));
+  auto& entries = cache_[begin];
+  for (auto& e : entries)
+    if (matches(*e.plan, in.data())) {
+      e.used = ++tick_;
+      return e.plan;
+    }
+  auto plan = make_plan(*this, begin, in);
+  auto& again = cache_[begin];
+  if (again.size() >= limit) again.erase(std::min_element(again.begin(), again.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; }));
+  again.push_back({plan, ++tick_});
+  return plan;
+}
+
+std::shared_ptr<Plan> Program::whole(const View* inputs) {
+  if (segmented_.load(std::memory_order_relaxed)) return nullptr;
+  auto latest = std::atomic_load(&latest_);
+  if (latest && matches(*latest, inputs)) return latest;
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<View> in(inputs, inputs + d_.inputs.size());
+  auto plan = plan_for(0, in);
+  if (plan->end != static_cast<int>(d_.ops.size())) {
+    segmented_.store(true);
+    return nullptr;
+  }
+  std::atomic_store(&latest_, plan);
+  return plan;
+}
+
+std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel) {
+  struct Held {
+    View view;
+    std::shared_ptr<Buffer> buffer;
+  };
+  std::unordered_map<ValueId, Held> env;
+  for (size_t i = 0; i < d_.inputs.size(); i++) env[d_.inputs[i]] = {inputs[i], nullptr};
+  const int n = static_cast<int>(d_.ops.size());
+  for (int at = 0; at < n;) {
+    const Op& op = d_.ops[at];
+    if (op.def->dynamic) {
+      std::vector<Seen> seen;
+      for (ValueId v : op.in) {
+        if (v == kAbsent) {
+          seen.push_back({Shape(), DType::f32, nullptr});
+        } else if (d_.values[v].constant) {
+          seen.push_back({d_.values[v].shape, d_.values[v].dtype, d_.values[v].data});
+        } else {
+          seen.push_back({env.at(v).view.shape, d_.values[v].dtype, env.at(v).view.data});
+        }
+      }
+      Runtime rt;
+      rt.pool = &pool();
+      rt.threads = d_.threads;
+      std::vector<Made> made;
+      try {
+        made = op.def->dynamic(op, seen, rt);
+      } catch (OpError& e) {
+        throw OpError(op.name + "\n" + e.what());
+      }
+      if (rt.error[0]) throw OpError(op.name + "\n" + rt.error);
+      for (size_t i = 0; i < op.out.size() && i < made.size(); i++)
+        if (op.out[i] != kAbsent) env[op.out[i]] = {{made[i].data->data, made[i].shape}, made[i].data};
+      at++;
+      continue;
+    }
+    std::shared_ptr<Plan> plan;
+    std::vector<View> in;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      for (ValueId v : live_at(at)) in.push_back(env.at(v).view);
+      plan = plan_for(at, in);
+    }
+    std::vector<const void*> in_pointers;
+    for (const View& v : in) in_pointers.push_back(v.data);
+    std::vector<void*> out_pointers;
+    std::vector<Held> out;
+    for (size_t j = 0; j < plan->out.size(); j++) {
+      const Value& value = d_.values[plan->out[j]];
+      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(storage_size(plan->out_shapes[j], value.layout)) * item_size(value.dtype));
+      out_pointers.push_back(buffer->data);
+      out.push_back({{buffer->data, plan->out_shapes[j]}, buffer});
+    }
+    plan->run(in_pointers.data(), out_pointers.data(), pool(), d_, times, cancel);
+    std::unordered_map<ValueId, Held> next;
+    for (size_t j = 0; j < plan->out.size(); j++) next[plan->out[j]] = out[j];
+    env = std::move(next);
+    at = plan->end;
+  }
+  std::vector<Made> result;
+  for (ValueId v : d_.outputs) {
+    const Value& value = d_.values[v];
+    if (value.constant || !env.at(v).buffer) {
+      const View view = value.constant ? View{value.data, value.shape} : env.at(v).view;
+      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(view.shape.size()) * item_size(value.dtype));
+      std::memcpy(buffer->data, view.data, buffer->bytes);
+      result.push_back({view.shape, value.dtype, buffer});
+    } else {
+      result.push_back({env.at(v).view.shape, value.dtype, env.at(v).buffer});
+    }
+  }
+  return result;
+}
+
+size_t Program::plan_bytes() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  size_t n = 0;
+  for (auto& c : cache_)
+    for (auto& e : c.second) n += e.plan->arena_bytes * e.plan->instances();
+  return n;
+}
+
+void Program::trim() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  cache_.clear();
+  std::atomic_store(&latest_, std::shared_ptr<Plan>());
+}
+
+}  // namespace sx

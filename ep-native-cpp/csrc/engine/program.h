@@ -1,0 +1,122 @@
+// A program: the flat op list of a subgraph, and the plans made of it for the shapes it met.
+#pragma once
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/op.h"
+
+namespace sx {
+
+// What the engine is told: values, ops in topological order, and which values come in and go out.
+struct Description {
+  std::vector<Value> values;
+  std::vector<Op> ops;
+  std::vector<ValueId> inputs, outputs;
+  std::map<std::string, int64_t> options;
+  int threads = 1;
+};
+
+// A tensor outside: borrowed from the caller.
+struct View {
+  const void* data = nullptr;
+  Shape shape;
+};
+
+struct StepTime {
+  int op;
+  int64_t start_ns, end_ns;
+};
+
+struct Step {
+  StepFn fn;
+  uint32_t offset;  // of its argument block
+  int32_t op;
+};
+
+// One working copy of a plan: an arena, and the argument blocks with their pointers filled in.
+struct Instance {
+  std::unique_ptr<Buffer> arena, blocks;
+};
+
+// The ops [begin, end) planned for given shapes of the values that flow in.
+class Plan {
+ public:
+  struct Reloc {
+    uint32_t offset, index;
+  };
+
+  int begin = 0, end = 0;
+  std::vector<ValueId> in, out;  // what flows in and out
+  std::vector<Shape> in_shapes, out_shapes;
+  std::vector<std::pair<int, std::vector<char>>> in_contents;  // index in `in`, bytes that the plan relies on
+  std::vector<Step> steps;
+  std::vector<char> blocks;                                // argument blocks, pointers to constants filled in
+  std::vector<std::pair<uint32_t, size_t>> arena_relocs;  // block offset, arena offset
+  std::vector<Reloc> in_relocs, out_relocs;
+  std::vector<std::shared_ptr<Buffer>> packed;
+  size_t arena_bytes = 0;
+
+  size_t packed_bytes() const;
+  size_t instances() const { return instances_.load(); }
+  // Whether a run takes so little (by its ops and bytes) that giving up the interpreter lock would cost more.
+  bool is_short() const { return steps.size() <= 8 && arena_bytes <= 16384; }
+
+  // Run with the given pointers. `times` (may be null) receives a record per step. Throws OpError.
+  void run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, std::vector<StepTime>* times, const std::atomic<bool>* cancel);
+  ~Plan();
+
+ private:
+  std::atomic<Instance*> spare_{nullptr};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Instance>> free_;
+  std::atomic<size_t> instances_{0};
+  Instance* acquire();
+  void release(Instance* i);
+};
+
+class Program {
+ public:
+  explicit Program(Description d);
+
+  const Description& description() const { return d_; }
+
+  // The plan of the whole program for these inputs, or null if it takes several segments.
+  std::shared_ptr<Plan> whole(const View* inputs);
+
+  // Run by segments; the outputs are made here.
+  std::vector<Made> run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel);
+
+  Pool& pool() { return shared_pool(d_.threads); }
+  size_t plan_bytes();
+  // Forget all plans (and the arenas of runs that are over).
+  void trim();
+
+ private:
+  friend class Planner;
+  struct Entry {
+    std::shared_ptr<Plan> plan;
+    uint64_t used;
+  };
+  Description d_;
+  std::vector<int> last_use_;                       // per value: the last op that reads it; INT_MAX for an output
+  std::unordered_map<int, std::vector<ValueId>> live_;  // per start of a segment
+  std::unordered_map<int, std::vector<Entry>> cache_;
+  std::atomic<bool> segmented_{false};
+  std::shared_ptr<Plan> latest_;
+  std::mutex mutex_;
+  uint64_t tick_ = 0;
+
+  const std::vector<ValueId>& live_at(int op);
+  std::shared_ptr<Plan> plan_for(int begin, const std::vector<View>& in);
+  static bool matches(const Plan& p, const View* in);
+};
+
+// The process-wide store of packed weights: equal (identity, key) share one buffer while anybody uses it.
+std::shared_ptr<Buffer> stored(const std::string& identity, const std::string& key, const std::function<std::shared_ptr<Buffer>()>& make);
+
+}  // namespace sx

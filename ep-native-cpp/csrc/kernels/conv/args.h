@@ -1,0 +1,5 @@
+// Argument structs of the conv family.
+#pragma once
+#include <cstdint>
+
+namespace sx {}

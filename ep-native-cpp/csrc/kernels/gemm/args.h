@@ -1,0 +1,5 @@
+// Argument structs of the gemm family.
+#pragma once
+#include <cstdint>
+
+namespace sx {}

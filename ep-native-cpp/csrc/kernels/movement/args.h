@@ -1,0 +1,5 @@
+// Argument structs of the movement family.
+#pragma once
+#include <cstdint>
+
+namespace sx {}

@@ -1,0 +1,5 @@
+// Argument structs of the rows family.
+#pragma once
+#include <cstdint>
+
+namespace sx {}

@@ -1,0 +1,20 @@
+// The families of operators; each gives its table, and table.cc joins them.
+#pragma once
+#include "engine/op.h"
+
+namespace sx {
+
+struct OpFamily {
+  const OpDef* begin;
+  const OpDef* end;
+};
+
+OpFamily shape_ops();
+OpFamily elementwise_ops();
+OpFamily matmul_ops();
+OpFamily conv_ops();
+OpFamily rows_ops();
+OpFamily movement_ops();
+OpFamily attention_ops();
+
+}  // namespace sx

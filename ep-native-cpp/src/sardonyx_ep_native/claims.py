@@ -1,0 +1,75 @@
+"""What the engine takes: one check per operator, registered by family modules in `claims/`-style tables.
+
+A check is `(node) -> str | None`: the reason for refusing a node, or None. It may look at attributes, dtypes, ranks and
+constants; shapes may be unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sardonyx.ir.dtypes import dtype_name
+from sardonyx.ir.graph import Node
+
+__all__ = ["CHECKS", "DTYPES", "INTS", "add", "dtypes", "refusal"]
+
+Check = Callable[[Node], str | None]
+CHECKS: dict[tuple[str, str], tuple[int, Check]] = {}
+
+# In the order of the engine's DType.
+_BFLOAT16 = np.dtype("V2")
+DTYPE_NAMES = ("float", "double", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
+
+
+def _dtypes() -> list[np.dtype]:
+    from sardonyx.ir.dtypes import from_name
+
+    return [from_name(n) for n in DTYPE_NAMES]
+
+
+DTYPES = _dtypes()
+F32 = (np.dtype("f4"),)
+INTS = tuple(np.dtype(t) for t in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"))
+
+
+def add(op: str, since: int = 1, domain: str = "") -> Callable[[Check], Check]:
+    """Register the check of an operator from version `since` on."""
+
+    def register(check: Check) -> Check:
+        CHECKS[domain, op] = (since, check)
+        return check
+
+    return register
+
+
+def dtypes(node: Node, allowed: tuple[np.dtype, ...], inputs: tuple[int, ...] = (0,)) -> str | None:
+    """A reason if one of the inputs is known not to have an allowed dtype, or its dtype is unknown."""
+    for i in inputs:
+        v = node.input(i)
+        if v is None:
+            continue
+        if v.dtype is None:
+            return f"the dtype of {v.name!r} is unknown"
+        if v.dtype not in allowed:
+            return f"{v.name!r} is {dtype_name(v.dtype)}; the engine's {node.op} takes {', '.join(dtype_name(t) for t in allowed)}"
+    return None
+
+
+def refusal(node: Node) -> str | None:
+    """The reason for refusing a node, or None."""
+    found = CHECKS.get(node.key)
+    if found is None:
+        return f"the engine has no {node.title}"
+    since, check = found
+    if node.since < since:
+        return f"the engine takes {node.title} from version {since} on, this is {node.since}"
+    for v in (*node.inputs, *node.outputs):
+        if v is None:
+            continue
+        if v.dtype is None:
+            return f"the type of {v.name!r} is unknown or not a tensor"
+        if v.dtype not in DTYPES:
+            return f"{v.name!r} is {dtype_name(v.dtype)}, which the engine does not hold"
+    return check(node)

@@ -1,0 +1,73 @@
+"""The flat description of a subgraph that the engine's Program takes."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from sardonyx.ep import CompileContext
+from sardonyx.ir.graph import Graph, Value
+from sardonyx.ir.tensor import Tensor
+from sardonyx_ep_native.claims import DTYPES
+
+__all__ = ["BLOCKED", "describe"]
+
+# Names (of values of the subgraph) that lie in the channel-blocked layout; set by the layout rule.
+BLOCKED = "sx_blocked"
+_OPTIONS = ("winograd", "strassen", "deterministic", "plan_cache")
+
+
+def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
+    """Arguments of the engine's Program: values, ops, input ids, output ids, options, threads."""
+    ids: dict[Value, int] = {}
+    values: list[tuple[Any, ...]] = []
+    index = {d: i for i, d in enumerate(DTYPES)}
+    blocked = {v for n in graph.nodes for v, flag in zip(n.outputs, n.attrs.get(BLOCKED, ()), strict=False) if flag and v is not None}
+
+    def value(v: Value | None) -> int:
+        if v is None:
+            return -1
+        if v not in ids:
+            ids[v] = len(values)
+            array, identity = (None, "") if v.const is None else _constant(v.const)
+            dtype = v.const.dtype if v.const is not None else v.dtype
+            assert dtype is not None
+            values.append((v.name, index[dtype], int(v in blocked), array, identity))
+        return ids[v]
+
+    inputs = [value(v) for v in graph.inputs]
+    ops = []
+    for n in graph.nodes:
+        attrs = {k: _attribute(a) for k, a in n.attrs.items() if k != BLOCKED and a is not None}
+        ops.append((_operator(n.domain, n.op), n.name, [value(v) for v in n.inputs], [value(v) for v in n.outputs], attrs))
+    outputs = [value(v) for v in graph.outputs]
+    options = {k: int(context.options.get(k, 0)) for k in _OPTIONS if k in context.options}
+    options["bf16"] = int(context.options.get("precision") == "bf16")
+    threads = int(context.options.get("threads") or 0) or context.threads
+    return values, ops, inputs, outputs, options, threads
+
+
+def _operator(domain: str, op: str) -> str:
+    """The engine's name: ONNX's own as it is, those of other domains with the domain in front."""
+    return op if domain in ("", "sx") else f"{domain}.{op}"
+
+
+def _attribute(a: Any) -> Any:
+    if isinstance(a, (np.ndarray, np.generic)):
+        return a.reshape(-1).tolist()
+    return list(a) if isinstance(a, tuple) else a
+
+
+def _constant(tensor: Tensor) -> tuple[np.ndarray, str]:
+    """The constant's bytes (a view of the model where possible; alignment does not matter to the engine's packing) and
+    what identifies them across sessions."""
+    array = tensor.numpy()
+    if not array.flags.aligned or not array.flags.c_contiguous:
+        array = np.array(array, order="C")
+    identity = ""
+    if tensor.region is not None and isinstance(tensor.region[0], (bytes, mmap.mmap)):
+        buffer, offset, length = tensor.region
+        identity = f"{id(buffer)}:{offset}:{length}:{array.dtype}:{array.shape}"
+    return array, identity

@@ -1,0 +1,50 @@
+"""The entry point: hooks only; nothing here can fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sardonyx.ep import Device, Option, Provider, ProviderInfo, Unavailable, hook
+
+OPTIONS = {
+    "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)"),
+    "precision": Option(str, "fp32", "arithmetic of float32 models: fp32, or bf16 products with fp32 sums", ("fp32", "bf16")),
+    "isa": Option(str, "", "instruction set: baseline, avx2, avx512, avx512_vnni (empty: the best here)"),
+    "deterministic": Option(bool, False, "the same bits for the same threads and instruction set"),
+    "winograd": Option(bool, True, "3x3 convolutions by Winograd's algorithm where it pays (relative error up to 1e-5)"),
+    "strassen": Option(bool, True, "large products with constant weights by Strassen's algorithm (doubles the rounding error)"),
+    "fusion": Option(bool, True, "fuse operators and use the blocked layout"),
+    "plan_cache": Option(int, 16, "how many input shapes' plans are kept"),
+}
+
+
+def probe() -> list[Device] | Unavailable:
+    """Whether the compiled engine loads."""
+    try:
+        from sardonyx_ep_native import _native
+    except ImportError as e:
+        return Unavailable(f"its compiled engine does not load ({e}); reinstall it: pip install --force-reinstall sardonyx-ep-native-cpp")
+    try:
+        return [Device("cpu", _native.isa())]
+    except ValueError as e:
+        return Unavailable(str(e))
+
+
+def create(options: dict[str, Any]) -> Provider:
+    """The provider."""
+    from sardonyx_ep_native.provider import NativeProvider
+
+    return NativeProvider(options)
+
+
+@hook
+def sardonyx_provider() -> ProviderInfo:
+    """The native provider."""
+    return ProviderInfo(
+        name="native",
+        create=create,
+        priority=100,
+        probe=probe,
+        options=OPTIONS,
+        description="C++ engine with SIMD kernels: the whole model as one program",
+    )

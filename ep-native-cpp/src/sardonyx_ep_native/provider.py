@@ -1,0 +1,69 @@
+"""The provider: claims by the engine's table, rules inside its subgraphs, and the hand-over of a flat description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext
+from sardonyx.errors import NodeError
+from sardonyx.ir.graph import Graph, Node
+from sardonyx_ep_native import _native
+from sardonyx_ep_native.claims import DTYPES, refusal
+from sardonyx_ep_native.describe import describe
+
+__all__ = ["NativeProvider"]
+
+_native.set_dtypes(DTYPES)
+
+
+class NativeProvider(Provider):
+    """Subgraphs as native programs."""
+
+    name = "native"
+
+    def __init__(self, options: dict[str, Any] | None = None):
+        super().__init__(options)
+        if self.options.get("isa"):
+            _native.set_isa(self.options["isa"])
+
+    def claim(self, graph: Graph) -> dict[Node, Claim | Refusal]:
+        """Nodes that the engine has an operator for."""
+        return {n: Claim() if (reason := refusal(n)) is None else Refusal(reason) for n in graph.nodes}
+
+    def compile(self, graph: Graph, context: CompileContext) -> Executable:
+        """Fuse, choose layouts, and build the program."""
+        from sardonyx_ep_native.rules import prepare
+
+        if context.level == "all" and context.options.get("fusion", True):
+            prepare(graph, context)
+        return NativeExecutable(graph, context)
+
+
+class NativeExecutable(Executable):
+    """A program of the engine."""
+
+    def __init__(self, graph: Graph, context: CompileContext):
+        self._nodes = list(graph.nodes)
+        self._program = _native.Program(*describe(graph, context))
+        self._run = self._program.run
+
+    def run(self, inputs: list[Any], *, outputs: list[Any] | None = None, ctx: RunContext | None = None) -> list[Any]:
+        """Run the program."""
+        try:
+            if ctx is None or ctx.record is None:
+                return self._run(inputs)
+            results, times = self._program.run_timed(inputs)
+        except _native.NodeFailure as e:
+            raise self._explain(str(e)) from None
+        for op, start, end in times:
+            if op >= 0:
+                ctx.record(self._nodes[op], start, end, ())
+        return results
+
+    def _explain(self, text: str) -> NodeError:
+        name, _, reason = text.partition("\n")
+        node = next((n for n in self._nodes if n.name == name), None)
+        if node is None:
+            return NodeError(f"the run failed: {reason or name}")
+        made = f" made from {', '.join(map(repr, node.origins[:4]))}" if node.origins not in ((), (node.name,)) else ""
+        return NodeError(f"node {node.name!r} ({node.title}-{node.since}){made} failed: {reason}", node=name, op=node.op, origins=node.origins)
