@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+
 from sardonyx.ir.dtypes import to_onnx
 from sardonyx.ir.load import load
 from sardonyx.ir.save import to_proto

@@ -66,4 +66,6 @@ class NativeExecutable(Executable):
         if node is None:
             return NodeError(f"the run failed: {reason or name}")
         made = f" made from {', '.join(map(repr, node.origins[:4]))}" if node.origins not in ((), (node.name,)) else ""
-        return NodeError(f"node {node.name!r} ({node.title}-{node.since}){made} failed: {reason}", node=name, op=node.op, origins=node.origins)
+        return NodeError(
+            f"node {node.name!r} ({node.title}-{node.since}){made} failed: {reason}", node=name, op=node.op, origins=node.origins
+        )

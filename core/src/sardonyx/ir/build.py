@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sardonyx.errors import InvalidModel
-from sardonyx.ir.graph import Graph, Model, Node, Value
+from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_from_proto
+from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.proto import Files, dense, tensor_from_proto, type_from_proto
-from sardonyx.ir.schema import since_version
+from sardonyx.ir.schema import newest, since_version
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType, ValueType
 
-__all__ = ["Builder", "Scope"]
+__all__ = ["Builder", "Scope", "domain_of", "function_key"]
 
 MAX_DEPTH = 64
+MAX_NODES = 1 << 20
 
 
 class Scope:
-    """Names visible at one level: its own, then the enclosing ones."""
+    """Names visible at one level: its own, then the enclosing ones. Values made here are called `prefix` + their name."""
 
-    def __init__(self, parent: Scope | None = None):
-        self.parent = parent
+    def __init__(self, parent: Scope | None = None, prefix: str = ""):
+        self.parent, self.prefix = parent, prefix
         self.values: dict[str, Value] = {}
         self.pending: set[str] = set()
 
@@ -28,68 +31,89 @@ class Scope:
         """The value of a name; one that a later node of this level gives is made on the way."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.values:
-                return scope.values[name]
+            value = scope.values.get(name)
+            if value is not None:
+                return value
             if name in scope.pending:
-                return scope.values.setdefault(name, Value(name))
+                value = scope.values[name] = Value(scope.prefix + name)
+                return value
             scope = scope.parent
         return None
 
 
+class Context:
+    """What holds within one graph or function: operator set versions, attribute references, the prefix of node names."""
+
+    __slots__ = ("opsets", "prefix", "refs")
+
+    def __init__(self, opsets: dict[str, int], refs: dict[str, Any], prefix: str):
+        self.opsets, self.refs, self.prefix = opsets, refs, prefix
+
+    def within(self, name: str) -> Context:
+        """The same inside a node of that name."""
+        return Context(self.opsets, self.refs, f"{name}/")
+
+
 class Builder:
-    """Builds the IR of one model. `tensors` are the large weights that the parsed proto holds only stubs of."""
+    """Builds the IR of one model, or of one function body.
 
-    def __init__(self, proto: Any, model: Model, tensors: dict[str, Tensor], files: Files):
-        self.proto, self.model, self.tensors, self.files = proto, model, tensors, files
-        self.functions = {(_domain(f.domain), f.name, getattr(f, "overload", "")): f for f in proto.functions}
+    `tensors` are the large weights that the parsed proto holds only stubs of. After `model_graph`, `overridable` holds the
+    default values of those inputs that have one.
+    """
+
+    def __init__(
+        self,
+        functions: Iterable[Any],
+        opsets: dict[str, int],
+        ir_version: int,
+        tensors: dict[str, Tensor] | None = None,
+        files: Files | None = None,
+    ):
+        self.functions = {function_key(f): f for f in functions}
+        self.opsets, self.ir_version, self.files = opsets, ir_version, files or Files(None)
+        self.tensors = tensors or {}
+        self.overridable: dict[str, Tensor] = {}
         self.names: dict[str, int] = {}
-        self.stack: list[Any] = []
+        self.calls: list[tuple[str, str, str]] = []
+        self.depth = self.count = 0
+        self._top = Scope()
 
-    def model_graph(self) -> Graph:
+    def model_graph(self, g: Any) -> Graph:
         """The main graph; inputs with an initializer become overridable (IR version >= 4) or constants."""
-        return self.graph(self.proto.graph, None, self.model.opsets, {}, "", self.tensors)
+        return self.graph(g, None, Context(self.opsets, {}, ""))
 
-    def graph(
-        self, g: Any, outer: Scope | None, opsets: dict[str, int], refs: dict[str, Any], prefix: str, tensors: dict[str, Tensor]
-    ) -> Graph:
+    def named(self, names: Iterable[str]) -> set[Value]:
+        """The values of the main graph that the file calls by these names."""
+        return {v for v in map(self._top.values.get, names) if v is not None}
+
+    def graph(self, g: Any, outer: Scope | None, context: Context) -> Graph:
         """One GraphProto, the model's own or a body (`outer` is then what it sees of the enclosing graphs)."""
-        if len(self.stack) > MAX_DEPTH:
-            raise InvalidModel(f"graphs or functions are nested more than {MAX_DEPTH} deep")
-        self.stack.append(None)
-        scope, where = Scope(outer), f"graph {g.name!r}"
+        self._enter()
+        scope, where = Scope(outer) if outer is not None else self._top, f"graph {g.name!r}"
         out = Graph(g.name)
-        types = {v.name: type_from_proto(v.type) for v in g.value_info}
-        constants = self._constants(g, tensors, where)
+        constants = self._constants(g, self.tensors if outer is None else {}, where)
         for vi in g.input:
-            if vi.name in scope.values:
-                raise InvalidModel(f"{where}: two inputs are called {vi.name!r}")
-            if not vi.name:
-                raise InvalidModel(f"{where}: an input has no name")
-            default = constants.pop(vi.name, None)
-            if default is not None and outer is not None:
-                raise InvalidModel(f"{where}: {vi.name!r} is both an input and an initializer of the body of a control-flow node")
-            if default is not None and self.model.ir_version < 4:
-                scope.values[vi.name] = Value(vi.name, TensorType(default.dtype, default.shape), default)
-                continue
-            value = scope.values[vi.name] = Value(vi.name, type_from_proto(vi.type))
-            out.inputs.append(value)
-            if default is not None:
-                self.model.overridable[vi.name] = default
+            self._input(vi, out, scope, constants, where)
         for name, tensor in constants.items():
             scope.values[name] = Value(name, TensorType(tensor.dtype, tensor.shape), tensor)
         self._declare_outputs(g.node, scope, where)
-        self._nodes(g.node, out, scope, opsets, refs, prefix, types)
+        self._nodes(g.node, out, scope, context, {v.name: v.type for v in g.value_info})
         for vi in g.output:
-            value_or_none = scope.find(vi.name)
-            if value_or_none is None:
+            value = scope.find(vi.name)
+            if value is None:
                 raise InvalidModel(f"{where}: output {vi.name!r} is given by no node, input or initializer")
-            if value_or_none.type is None or (value_or_none.producer is not None and value_or_none.producer.graph is out):
-                value_or_none.type = _better(value_or_none.type, type_from_proto(vi.type))
-            out.outputs.append(value_or_none)
+            if value.type is None or (value.producer is not None and value.producer.graph is out):
+                value.type = _better(value.type, type_from_proto(vi.type))
+            out.outputs.append(value)
         if not _ordered(out) and not out.sort():
             raise InvalidModel(f"{where}: its nodes form a cycle")
-        self.stack.pop()
+        self.depth -= 1
         return out
+
+    def _enter(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise InvalidModel(f"graphs or functions are nested more than {MAX_DEPTH} deep")
 
     def _constants(self, g: Any, tensors: dict[str, Tensor], where: str) -> dict[str, Tensor]:
         found: dict[str, Tensor] = {}
@@ -98,41 +122,59 @@ class Builder:
                 raise InvalidModel(f"{where}: two initializers are called {t.name!r}")
             found[t.name] = tensors[t.name] if t.name in tensors else tensor_from_proto(t, self.files)
         for s in g.sparse_initializer:
+            if s.values.name in found:
+                raise InvalidModel(f"{where}: two initializers are called {s.values.name!r}")
             found[s.values.name] = dense(s, self.files)
         return found
 
+    def _input(self, vi: Any, out: Graph, scope: Scope, constants: dict[str, Tensor], where: str) -> None:
+        if not vi.name:
+            raise InvalidModel(f"{where}: an input has no name")
+        if vi.name in scope.values:
+            raise InvalidModel(f"{where}: two inputs are called {vi.name!r}")
+        default = constants.pop(vi.name, None)
+        if default is not None and scope.parent is not None:
+            raise InvalidModel(f"{where}: {vi.name!r} is both an input and an initializer of the body of a control-flow node")
+        if default is not None and self.ir_version < 4:
+            scope.values[vi.name] = Value(vi.name, TensorType(default.dtype, default.shape), default)
+            return
+        value = scope.values[vi.name] = Value(vi.name, type_from_proto(vi.type))
+        out.inputs.append(value)
+        if default is not None:
+            self.overridable[vi.name] = default
+
     def _declare_outputs(self, nodes: Any, scope: Scope, where: str) -> None:
+        pending, values = scope.pending, scope.values
         for n in nodes:
             for name in n.output:
-                if name and (name in scope.pending or name in scope.values):
+                if name and (name in pending or name in values):
                     raise InvalidModel(f"{where}: {name!r} is given twice, the second time by node {n.name or n.op_type!r} ({n.op_type})")
                 if name:
-                    scope.pending.add(name)
+                    pending.add(name)
 
-    def _nodes(
-        self, nodes: Any, out: Graph, scope: Scope, opsets: dict[str, int], refs: dict[str, Any], prefix: str, types: dict[str, ValueType]
-    ) -> None:
+    def _nodes(self, nodes: Any, out: Graph, scope: Scope, context: Context, types: dict[str, Any]) -> None:
         for n in nodes:
-            domain = _domain(n.domain)
-            function = self.functions.get((domain, n.op_type, getattr(n, "overload", "")))
-            name = self._unique(prefix + (n.name or n.op_type))
-            inputs = [self._value(i, scope, n) for i in n.input]
+            self.count += 1
+            if self.count > MAX_NODES:
+                raise InvalidModel(f"the model has more than {MAX_NODES} nodes once its functions are inlined")
+            op, domain = n.op_type, domain_of(n.domain)
+            name = self._unique(context.prefix + (n.name or op))
+            inputs = [self._value(i, scope, n) if i else None for i in n.input]
             outputs = [scope.find(o) if o else None for o in n.output]
-            for v in outputs:
-                if v is not None and v.type is None:
-                    v.type = types.get(v.name)
-            attrs = self._attributes(n, scope, opsets, refs, name + "/")
+            for v, o in zip(outputs, n.output, strict=True):
+                if v is not None and v.type is None and o in types:
+                    v.type = type_from_proto(types[o])
+            attrs = self._attributes(n, scope, context, name) if n.attribute else {}
+            function = self.functions.get((domain, op, n.overload)) if self.functions else None
             if function is not None:
-                self._inline(function, out, inputs, outputs, attrs, name)
-            elif domain == "" and n.op_type == "Constant":
+                self._call(function, out, inputs, outputs, attrs, name)
+            elif op == "Constant" and not domain:
                 self._constant(n, attrs, outputs)
             else:
-                since = self._since(domain, n.op_type, opsets)
-                out.append(Node(n.op_type, inputs, outputs, attrs, domain=domain, since=since, name=name, origins=(name,)))
+                since = self._since(n, domain, context.opsets)
+                out.append(Node(op, inputs, outputs, attrs, domain=domain, since=since, name=name, origins=(name,)))
 
-    def _value(self, name: str, scope: Scope, n: Any) -> Value | None:
-        if not name:
-            return None
+    def _value(self, name: str, scope: Scope, n: Any) -> Value:
         value = scope.find(name)
         if value is None:
             raise InvalidModel(f"node {n.name or n.op_type!r} ({n.op_type}) reads {name!r}, which no node, input or initializer gives")
@@ -152,11 +194,20 @@ class Builder:
                 return candidate
 
     @staticmethod
-    def _since(domain: str, op: str, opsets: dict[str, int]) -> int:
-        version = opsets.get(domain, 1)
-        return since_version(domain, op, version) or 1
+    def _since(n: Any, domain: str, opsets: dict[str, int]) -> int:
+        opset = opsets.get(domain, 1)
+        since = since_version(domain, n.op_type, opset)
+        if since is None:
+            known = newest(domain, n.op_type)
+            if known is not None:
+                raise InvalidModel(
+                    f"node {n.name or n.op_type!r}: the model imports version {opset} of the operators of {domain or 'ai.onnx'!r}, "
+                    f"but {n.op_type} came later"
+                )
+        return since or 1
 
-    def _constant(self, n: Any, attrs: dict[str, Any], outputs: list[Value | None]) -> None:
+    @staticmethod
+    def _constant(n: Any, attrs: dict[str, Any], outputs: list[Value | None]) -> None:
         from sardonyx.ep.shape_kernels import shape_kernels
 
         if len(attrs) != 1 or len(outputs) != 1 or outputs[0] is None:
@@ -167,100 +218,75 @@ class Builder:
         value = outputs[0]
         try:
             value.const = Tensor.of(kernel.function(None, **attrs))
-        except TypeError as e:
+        except (TypeError, ValueError, OverflowError) as e:
             raise InvalidModel(f"node {n.name!r} (Constant): {e}") from e
         value.type = TensorType(value.const.dtype, value.const.shape)
 
-    def _attributes(self, n: Any, scope: Scope, opsets: dict[str, int], refs: dict[str, Any], prefix: str) -> dict[str, Any]:
+    def _attributes(self, n: Any, scope: Scope, context: Context, name: str) -> dict[str, Any]:
         attrs: dict[str, Any] = {}
         for a in n.attribute:
+            if a.name in attrs:
+                raise InvalidModel(f"node {name!r} ({n.op_type}): attribute {a.name!r} is given twice")
             if a.ref_attr_name:
-                if a.ref_attr_name in refs:
-                    attrs[a.name] = refs[a.ref_attr_name]
-                continue
-            attrs[a.name] = self._attribute(a, n, scope, opsets, refs, prefix)
+                if a.ref_attr_name in context.refs:
+                    attrs[a.name] = context.refs[a.ref_attr_name]
+            elif a.type == GRAPH:
+                attrs[a.name] = self.graph(a.g, scope, context.within(name))
+            elif a.type == GRAPHS:
+                attrs[a.name] = [self.graph(g, scope, context.within(name)) for g in a.graphs]
+            else:
+                attrs[a.name] = attribute_from_proto(a, f"node {name!r} ({n.op_type})", self.files)
         return attrs
 
-    def _attribute(self, a: Any, n: Any, scope: Scope, opsets: dict[str, int], refs: dict[str, Any], prefix: str) -> Any:
-        kind = a.AttributeType.Name(a.type) if a.type in a.AttributeType.values() else str(a.type)
-        if kind == "FLOAT":
-            return a.f
-        if kind == "INT":
-            return a.i
-        if kind == "STRING":
-            return a.s.decode("utf-8", "surrogateescape")
-        if kind == "TENSOR":
-            return tensor_from_proto(a.t, self.files).numpy()
-        if kind == "GRAPH":
-            return self.graph(a.g, scope, opsets, refs, prefix, {})
-        if kind == "FLOATS":
-            return list(a.floats)
-        if kind == "INTS":
-            return list(a.ints)
-        if kind == "STRINGS":
-            return [s.decode("utf-8", "surrogateescape") for s in a.strings]
-        if kind == "TENSORS":
-            return [tensor_from_proto(t, self.files).numpy() for t in a.tensors]
-        if kind == "GRAPHS":
-            return [self.graph(g, scope, opsets, refs, prefix, {}) for g in a.graphs]
-        if kind == "SPARSE_TENSOR":
-            return dense(a.sparse_tensor, self.files).numpy()
-        if kind == "TYPE_PROTO":
-            return type_from_proto(a.tp)
-        return self._untyped(a, n)
-
-    def _untyped(self, a: Any, n: Any) -> Any:
-        """Files of IR version 1 may leave out an attribute's type: the filled field decides."""
-        filled = [f.name for f, _ in a.ListFields() if f.name not in ("name", "type", "doc_string")]
-        if len(filled) != 1 or filled[0] not in ("f", "i", "s", "t", "floats", "ints", "strings"):
-            raise InvalidModel(f"node {n.name or n.op_type!r} ({n.op_type}): attribute {a.name!r} has no valid type")
-        value = getattr(a, filled[0])
-        if filled[0] == "s":
-            return value.decode("utf-8", "surrogateescape")
-        if filled[0] == "t":
-            return tensor_from_proto(value, self.files).numpy()
-        if filled[0] == "strings":
-            return [s.decode("utf-8", "surrogateescape") for s in value]
-        return list(value) if filled[0] in ("floats", "ints") else value
-
-    def _inline(
-        self, f: Any, out: Graph, inputs: list[Value | None], outputs: list[Value | None], attrs: dict[str, Any], name: str
-    ) -> None:
+    def _call(self, f: Any, out: Graph, inputs: list[Value | None], outputs: list[Value | None], attrs: dict[str, Any], name: str) -> None:
         """The body of a model-local function in place of its call."""
-        key = (f.domain, f.name, getattr(f, "overload", ""))
-        if key in self.stack or len(self.stack) > MAX_DEPTH:
+        key = function_key(f)
+        if key in self.calls:
             raise InvalidModel(f"function {f.domain}::{f.name} calls itself")
+        self.calls.append(key)
+        self._enter()
+        defaults = {a.name: attribute_from_proto(a, f"function {f.domain}::{f.name}", self.files) for a in f.attribute_proto}
+        self.inline(f, out, inputs, outputs, defaults | attrs, name)
+        self.depth -= 1
+        self.calls.pop()
+
+    def inline(
+        self,
+        f: Any,
+        out: Graph,
+        inputs: list[Value | None],
+        outputs: list[Value | None],
+        attrs: dict[str, Any],
+        name: str,
+        outer: Scope | None = None,
+    ) -> None:
+        """Append the nodes of a FunctionProto to `out`, with actual inputs (None: absent), outputs (None: not wanted) and
+        attributes in place of the formal ones. Every output gets a producer, or becomes a constant."""
+        where = f"function {f.domain}::{f.name}"
         if len(inputs) > len(f.input) or len(outputs) > len(f.output):
-            raise InvalidModel(
-                f"node {name!r}: function {f.domain}::{f.name} takes {len(f.input)} inputs and gives {len(f.output)} outputs"
-            )
-        self.stack.append(key)
-        opsets = {_domain(o.domain): o.version for o in f.opset_import} or self.model.opsets
-        refs = dict(attrs)
-        scope = Scope()
-        for a in f.attribute_proto:
-            if a.name not in refs:
-                refs[a.name] = self._attribute(a, f, scope, opsets, {}, name + "/")
+            raise InvalidModel(f"node {name!r}: {where} takes {len(f.input)} inputs and gives {len(f.output)} outputs")
+        scope = Scope(outer, f"{name}/")
         absent = Value("")
         for i, formal in enumerate(f.input):
             actual = inputs[i] if i < len(inputs) else None
             scope.values[formal] = absent if actual is None else actual
-        given = {formal: actual for formal, actual in zip(f.output, outputs, strict=False) if actual is not None}
-        self._declare_outputs(f.node, scope, f"function {f.domain}::{f.name}")
-        first = len(out.nodes)
-        for formal, actual in given.items():
+        self._declare_outputs(f.node, scope, where)
+        wanted = [(formal, actual) for formal, actual in zip(f.output, outputs, strict=False) if actual is not None]
+        for formal, actual in wanted:
             if formal in scope.pending:
-                scope.values[formal] = actual
-        types = {v.name: type_from_proto(v.type) for v in getattr(f, "value_info", ())}
-        self._nodes(f.node, out, scope, opsets, refs, name + "/", types)
+                scope.values.setdefault(formal, actual)
+        opsets = self.opsets | {domain_of(o.domain): o.version for o in f.opset_import}
+        first = len(out.nodes)
+        self._nodes(f.node, out, scope, Context(opsets, attrs, f"{name}/"), {v.name: v.type for v in getattr(f, "value_info", ())})
         _drop_absent(out.nodes[first:], absent)
-        for formal, actual in given.items():
-            source = scope.values.get(formal)
-            if source is None:
-                raise InvalidModel(f"function {f.domain}::{f.name}: output {formal!r} is given by no node or input")
+        for formal, actual in wanted:
+            source = scope.find(formal)
+            if source is None or source is absent:
+                raise InvalidModel(f"node {name!r}: {where} gives no output {formal!r}")
             if source is not actual:
-                out.append(Node("Identity", [source], [actual], since=1, name=self._unique(name), origins=(name,)))
-        self.stack.pop()
+                out.append(
+                    Node("Identity", [source], [actual], since=newest("", "Identity") or 1, name=self._unique(name), origins=(name,))
+                )
 
 
 def _drop_absent(nodes: list[Node], absent: Value) -> None:
@@ -273,20 +299,27 @@ def _drop_absent(nodes: list[Node], absent: Value) -> None:
 
 def _ordered(graph: Graph) -> bool:
     """Whether no node reads a value before the node that gives it."""
-    done: set[Node] = set()
+    done: set[Node | None] = {None}
     for node in graph.nodes:
-        values = [v for v in node.inputs if v is not None]
-        for body in node.bodies:
-            values += body.captures()
-        for v in values:
-            if v.producer is not None and v.producer not in done and v.producer.graph is graph:
+        for v in node.inputs:
+            if v is not None and v.producer not in done and v.producer.graph is graph:  # type: ignore[union-attr]
                 return False
+        for body in node.bodies:
+            for v in body.captures():
+                if v.producer not in done and v.producer.graph is graph:  # type: ignore[union-attr]
+                    return False
         done.add(node)
     return True
 
 
-def _domain(domain: str) -> str:
+def domain_of(domain: str) -> str:
+    """The domain as the IR writes it: ONNX's own is empty."""
     return "" if domain == "ai.onnx" else domain
+
+
+def function_key(f: Any) -> tuple[str, str, str]:
+    """(domain, name, overload) of a FunctionProto."""
+    return domain_of(f.domain), f.name, f.overload
 
 
 def _better(a: ValueType, b: ValueType) -> ValueType:

@@ -5,92 +5,140 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import numpy as np
+
 from sardonyx.errors import InvalidModel
-from sardonyx.ir.graph import Graph, Model, Node
+from sardonyx.ir.graph import Graph, Model, Node, Value
 from sardonyx.ir.infer_contrib import CONTRIB
-from sardonyx.ir.proto import type_from_proto
+from sardonyx.ir.proto import tensor_to_proto, type_from_proto, type_to_proto
 from sardonyx.ir.schema import schema
 from sardonyx.ir.types import OptionalType, SequenceType, TensorType, ValueType, type_string
 
 __all__ = ["infer_graph", "infer_missing", "infer_model", "infer_node"]
 
 SMALL = 1024
+INT64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 
 
-def infer_model(proto: Any, model: Model, strict: bool) -> Any:
-    """The proto with inferred types in value_info. What the file declares fills gaps; where it contradicts, it is
-    overruled and noted in model.warnings, or InvalidModel is raised if `strict`."""
+def infer_model(proto: Any, model: Model, strict: bool) -> tuple[Any, set[str] | None]:
+    """Infer types for the whole of `proto`, which is changed: its value_info and outputs get what inference finds.
+
+    What the file declares fills gaps; where it contradicts, it is overruled and noted in model.warnings, or InvalidModel is
+    raised if `strict`. Also returns the names of values whose types were filled in from declarations, which inference has
+    not seen; None if inference failed.
+    """
     import onnx
 
-    declared = {v.name: v for v in proto.graph.value_info}
-    outputs = {o.name: type_from_proto(o.type) for o in proto.graph.output}
-    work = onnx.ModelProto()
-    work.CopyFrom(proto)
-    work.graph.ClearField("value_info")
-    for vi in work.graph.input:
+    declared = list(proto.graph.value_info)
+    outputs = list(proto.graph.output)
+    _prepare(proto)
+    try:
+        proto = onnx.shape_inference.infer_shapes(proto, data_prop=True)
+    except Exception as e:
+        model.warnings.append(f"shape inference failed: {e}")
+        proto.graph.value_info.extend(declared)
+        del proto.graph.output[:]
+        proto.graph.output.extend(outputs)
+        return proto, None
+    filled: set[str] = set()
+    known = {v.name: v for v in (*proto.graph.value_info, *proto.graph.output)}
+    for vi in (*declared, *outputs):
+        found = known.get(vi.name)
+        if found is None:
+            proto.graph.value_info.append(vi)
+            filled.add(vi.name)
+        elif found.type != vi.type:
+            merged = _reconcile(vi.name, type_from_proto(vi.type), type_from_proto(found.type), model, strict)
+            if merged is not None:
+                found.type.CopyFrom(type_to_proto(merged))
+                filled.add(vi.name)
+    return proto, filled
+
+
+def _prepare(proto: Any) -> None:
+    """Leave to inference what it can find; let initializers of old files (IR version < 4), which are inputs too, be constants."""
+    graph = proto.graph
+    graph.ClearField("value_info")
+    for vi in graph.input:
         for d in vi.type.tensor_type.shape.dim if vi.type.HasField("tensor_type") else ():
             if d.HasField("dim_value") and d.dim_value < 0:
                 d.ClearField("dim_value")
-    for o in work.graph.output:
-        if o.type.HasField("tensor_type"):
-            o.type.tensor_type.ClearField("shape")
-    try:
-        work = onnx.shape_inference.infer_shapes(work, data_prop=True)
-    except Exception as e:
-        model.warnings.append(f"shape inference failed: {e}")
-    known = {v.name: type_from_proto(v.type) for v in work.graph.value_info} | {o.name: type_from_proto(o.type) for o in work.graph.output}
-    for name, vi in declared.items():
-        if name not in known:
-            work.graph.value_info.append(vi)
-        else:
-            _compare(name, type_from_proto(vi.type), known[name], model, strict)
-    for o in work.graph.output:
-        said = outputs.get(o.name)
-        inferred = type_from_proto(o.type)
-        if isinstance(inferred, TensorType) and inferred.shape is None and isinstance(said, TensorType) and said.shape is not None:
-            o.type.CopyFrom(next(p.type for p in proto.graph.output if p.name == o.name))
-        else:
-            _compare(o.name, said, inferred, model, strict)
-    return work
+    for i, o in enumerate([*graph.output]):
+        if o.type.HasField("tensor_type") and o.type.tensor_type.HasField("shape"):
+            graph.output[i].type.tensor_type.ClearField("shape")
+    if proto.ir_version < 4:
+        names = {t.name for t in graph.initializer}
+        kept = [vi for vi in graph.input if vi.name not in names]
+        del graph.input[:]
+        graph.input.extend(kept)
+        proto.ir_version = 8
 
 
-def _compare(name: str, said: ValueType, inferred: ValueType, model: Model, strict: bool) -> None:
+def _reconcile(name: str, said: ValueType, inferred: ValueType, model: Model, strict: bool) -> ValueType:
+    """The inferred type with what only the declared one knows, or None if that is nothing."""
     if not isinstance(said, TensorType) or not isinstance(inferred, TensorType):
-        return
+        return said if inferred is None else None
     wrong = said.dtype is not None and inferred.dtype is not None and said.dtype != inferred.dtype
-    if said.shape is not None and inferred.shape is not None:
-        pairs = zip(said.shape, inferred.shape, strict=False)
-        wrong |= len(said.shape) != len(inferred.shape) or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+    shape = inferred.shape
+    if said.shape is not None and shape is None:
+        shape = said.shape
+    elif said.shape is not None and shape is not None:
+        wrong |= len(said.shape) != len(shape) or any(
+            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(said.shape, shape, strict=False)
+        )
+        shape = tuple(a if b is None else b for a, b in zip(said.shape, shape, strict=False))
     if wrong:
         text = f"{name!r} is declared {type_string(said)}{_dims(said)}, but its operators give {type_string(inferred)}{_dims(inferred)}"
         if strict:
             raise InvalidModel(text)
         model.warnings.append(text)
+        return None
+    merged = TensorType(inferred.dtype if inferred.dtype is not None else said.dtype, shape)
+    return merged if merged != inferred else None
 
 
 def _dims(t: TensorType) -> str:
     return "" if t.shape is None else "[" + ", ".join(str(d) if d is not None else "?" for d in t.shape) + "]"
 
 
-def infer_missing(graph: Graph) -> None:
-    """Fill in the types of node outputs that whole-model inference left unknown (contrib operators and what follows)."""
-    _walk(graph, only_missing=True)
+def infer_missing(graph: Graph, news: set[Value] | None = None) -> None:
+    """Fill in the types of node outputs that are unknown.
+
+    With `news`, values whose types a previous inference of the whole graph had not seen, a node whose element types are
+    known is tried again only if it reads one of them, or what was inferred from them.
+    """
+    for node in graph.nodes:
+        for body in node.bodies:
+            _enter(node, body)
+            infer_missing(body, news)
+        if all(v is None or _known(v.type) for v in node.outputs):
+            continue
+        if news is not None and not _promising(node, news):
+            continue
+        for v, t in zip(node.outputs, infer_node(node), strict=False):
+            if v is None or t is None or _known(v.type):
+                continue
+            merged = _merge(v.type, t)
+            if merged != v.type:
+                v.type = merged
+                if news is not None:
+                    news.add(v)
+
+
+def _promising(node: Node, news: set[Value]) -> bool:
+    if any(v is not None and (v.type is None or (isinstance(v.type, TensorType) and v.type.dtype is None)) for v in node.outputs):
+        return True
+    return any(v in news for v in node.inputs) or any(v in news for body in node.bodies for v in body.outputs)
 
 
 def infer_graph(graph: Graph) -> None:
     """Infer every node's outputs again, from the types of the graph's inputs."""
-    _walk(graph, only_missing=False)
-
-
-def _walk(graph: Graph, only_missing: bool) -> None:
     for node in graph.nodes:
         for body in node.bodies:
             _enter(node, body)
-            _walk(body, only_missing)
-        if only_missing and all(v is None or _known(v.type) for v in node.outputs):
-            continue
+            infer_graph(body)
         for v, t in zip(node.outputs, infer_node(node), strict=False):
-            if v is not None and t is not None and not (only_missing and _known(v.type)):
+            if v is not None and t is not None:
                 v.type = _merge(v.type, t)
 
 
@@ -109,11 +157,26 @@ def _merge(old: ValueType, new: ValueType) -> ValueType:
 
 def _enter(node: Node, body: Graph) -> None:
     """Types of a body's inputs, where they are unknown: a Loop's or Scan's state keeps its type."""
-    if node.op == "Loop":
-        for inner, outer in zip(body.inputs[2:], node.inputs[2:], strict=False):
-            if inner.type is None and outer is not None:
-                t = outer.type
-                inner.type = TensorType(t.dtype) if isinstance(t, TensorType) else t
+    if all(v.type is not None for v in body.inputs):
+        return
+    given: list[ValueType] = []
+    if node.key == ("", "Loop"):
+        given = [TensorType(INT64, ()), TensorType(BOOL, ()), *(_shapeless(v) for v in node.inputs[2:])]
+    elif node.key == ("", "Scan") and node.since >= 9:
+        states = len(node.inputs) - node.attrs["num_scan_inputs"]
+        given = [_shapeless(v) for v in node.inputs]
+        for i, v in enumerate(node.inputs[states:], states):
+            if v is not None and v.rank:
+                given[i] = TensorType(v.dtype, (None,) * (v.rank - 1))
+    for inner, t in zip(body.inputs, given, strict=False):
+        if inner.type is None:
+            inner.type = t
+
+
+def _shapeless(v: Value | None) -> ValueType:
+    if v is None:
+        return None
+    return TensorType(v.type.dtype) if isinstance(v.type, TensorType) else v.type
 
 
 def infer_node(node: Node) -> list[ValueType]:
@@ -124,32 +187,46 @@ def infer_node(node: Node) -> list[ValueType]:
         with contextlib.suppress(Exception):
             return list(special(node)) + unknown
         return unknown
-    if node.bodies:
-        return _infer_control(node)
+    if node.domain == "" and node.op in CONTROL:
+        return CONTROL[node.op](node)
     known = schema(node.domain, node.op, node.since)
     if known is None:
         return unknown
     return _infer_standard(node, known)
 
 
-def _infer_control(node: Node) -> list[ValueType]:
-    if node.op == "If":
-        branches = [b.outputs for b in node.bodies]
-        return [_join(*(v.type for v in pair)) for pair in zip(*branches, strict=False)]
-    if node.op == "Loop":
-        body = node.bodies[0]
-        states = len(body.inputs) - 2
-        out: list[ValueType] = []
-        for i, v in enumerate(body.outputs[1:]):
-            t = v.type
-            if i < states:
-                out.append(TensorType(t.dtype) if isinstance(t, TensorType) else t)
-            elif isinstance(t, TensorType):
-                out.append(TensorType(t.dtype, None if t.shape is None else (None, *t.shape)))
-            else:
-                out.append(None)
-        return out
-    return [TensorType(v.dtype) for v in node.bodies[0].outputs]
+def _infer_if(node: Node) -> list[ValueType]:
+    branches = [b.outputs for b in node.bodies]
+    return [_join(*(v.type for v in pair)) for pair in zip(*branches, strict=False)]
+
+
+def _infer_loop(node: Node) -> list[ValueType]:
+    body = node.bodies[0]
+    states = len(body.inputs) - 2
+    out: list[ValueType] = [_shapeless(v) for v in body.outputs[1 : 1 + states]]
+    for v in body.outputs[1 + states :]:
+        shape = None if v.shape is None else (None, *v.shape)
+        out.append(TensorType(v.dtype, shape))
+    return out
+
+
+def _infer_scan(node: Node) -> list[ValueType]:
+    if node.since < 9:
+        return [TensorType(v.dtype) for v in node.bodies[0].outputs]
+    outputs = node.bodies[0].outputs
+    states = len(node.inputs) - node.attrs["num_scan_inputs"]
+    out: list[ValueType] = [TensorType(v.dtype, v.shape) for v in outputs[:states]]
+    axes = node.attrs.get("scan_output_axes") or [0] * len(outputs)
+    for v, axis in zip(outputs[states:], axes, strict=False):
+        shape = v.shape
+        if shape is not None:
+            at = axis % (len(shape) + 1)
+            shape = (*shape[:at], None, *shape[at:])
+        out.append(TensorType(v.dtype, shape))
+    return out
+
+
+CONTROL = {"If": _infer_if, "Loop": _infer_loop, "Scan": _infer_scan}
 
 
 def _join(a: ValueType, b: ValueType) -> ValueType:
@@ -166,7 +243,7 @@ def _join(a: ValueType, b: ValueType) -> ValueType:
 def _infer_standard(node: Node, known: Any) -> list[ValueType]:
     import onnx
 
-    from sardonyx.ir.save import Names, node_to_proto, tensor_to_proto, type_to_proto
+    from sardonyx.ir.save import Names, node_to_proto
 
     names = Names()
     p = node_to_proto(node, names)

@@ -57,9 +57,11 @@ def load(
         metadata={p.key: p.value for p in proto.metadata_props},
         output_types={o.name: type_from_proto(o.type) for o in proto.graph.output},
     )
-    inferred = infer_model(proto, out, strict)
-    out.graph = Builder(inferred, out, tensors, files).model_graph()
-    infer_missing(out.graph)
+    inferred, filled = infer_model(proto, out, strict)
+    builder = Builder(inferred.functions, out.opsets, out.ir_version, tensors, files)
+    out.graph = builder.model_graph(inferred.graph)
+    out.overridable = builder.overridable
+    infer_missing(out.graph, None if filled is None else builder.named(filled))
     upgrade(out.graph)
     verify(out.graph)
     return out

@@ -1,4 +1,4 @@
-"""From onnx protos to the IR's tensors, types and attribute values."""
+"""Between onnx protos and the IR's tensors and types."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import InvalidModel
-from sardonyx.ir.dtypes import FROM_ONNX, PACKED_BITS, STRING
+from sardonyx.ir.dtypes import FROM_ONNX, PACKED_BITS, STRING, to_onnx
 from sardonyx.ir.tensor import Tensor, unpack_bits
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType
 
-__all__ = ["Files", "dense", "dtype_of", "tensor_from_proto", "type_from_proto"]
+__all__ = ["Files", "checked_shape", "dense", "dtype_of", "tensor_from_proto", "tensor_to_proto", "type_from_proto", "type_to_proto"]
 
 MAX_ELEMENTS = 1 << 40
 
@@ -37,7 +37,8 @@ class Files:
             return self._maps[location]
         if self.folder is None:
             raise InvalidModel(
-                f"tensor {tensor!r} keeps its data in {location!r}, but the model was given as bytes; pass the model's path, or the data by name"
+                f"tensor {tensor!r} keeps its data in {location!r}, but the model was given as bytes; "
+                "pass the model's path, or the data by name"
             )
         root = os.path.realpath(self.folder)
         path = os.path.realpath(os.path.join(root, location))
@@ -179,3 +180,43 @@ def _dim(d: Any) -> int | str | None:
     if d.HasField("dim_value"):
         return d.dim_value if d.dim_value >= 0 else None
     return d.dim_param or None
+
+
+def type_to_proto(t: ValueType) -> Any:
+    """A TypeProto."""
+    import onnx
+
+    p = onnx.TypeProto()
+    if isinstance(t, TensorType):
+        p.tensor_type.elem_type = to_onnx(t.dtype) if t.dtype is not None else 0
+        if t.shape is not None:
+            p.tensor_type.shape.SetInParent()
+            for d in t.shape:
+                dim = p.tensor_type.shape.dim.add()
+                if isinstance(d, str):
+                    dim.dim_param = d
+                elif d is not None:
+                    dim.dim_value = d
+    elif isinstance(t, SequenceType):
+        p.sequence_type.elem_type.CopyFrom(type_to_proto(t.elem))
+    elif isinstance(t, OptionalType):
+        p.optional_type.elem_type.CopyFrom(type_to_proto(t.elem))
+    elif isinstance(t, MapType):
+        p.map_type.key_type = to_onnx(t.key)
+        p.map_type.value_type.CopyFrom(type_to_proto(t.value))
+    return p
+
+
+def tensor_to_proto(array: np.ndarray | Tensor, name: str = "") -> Any:
+    """A TensorProto with raw data (strings: string_data); sub-byte types are packed."""
+    import onnx
+    from onnx import numpy_helper
+
+    array = array.numpy() if isinstance(array, Tensor) else np.asarray(array)
+    if array.dtype == STRING or array.dtype.kind in "US":
+        t = onnx.TensorProto(name=name, data_type=onnx.TensorProto.STRING, dims=array.shape)
+        t.string_data.extend(s if isinstance(s, bytes) else str(s).encode("utf-8", "surrogateescape") for s in array.reshape(-1))
+        return t
+    if array.dtype in PACKED_BITS:
+        return numpy_helper.from_array(array, name)
+    return onnx.TensorProto(name=name, data_type=to_onnx(array.dtype), dims=array.shape, raw_data=np.ascontiguousarray(array).tobytes())

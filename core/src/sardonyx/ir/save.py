@@ -5,59 +5,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from sardonyx.errors import InvalidInput, InvalidModel
-from sardonyx.ir.dtypes import PACKED_BITS, STRING, to_onnx
+from sardonyx.ir.attributes import GRAPH, attribute_to_proto
 from sardonyx.ir.graph import Graph, Model, Node, Value
+from sardonyx.ir.proto import tensor_to_proto, type_to_proto
 from sardonyx.ir.schema import STANDARD, schema
 from sardonyx.ir.tensor import Tensor
-from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType
 
-__all__ = ["attribute_to_proto", "node_to_proto", "save", "tensor_to_proto", "to_proto", "type_to_proto"]
+__all__ = ["Names", "graph_to_proto", "node_to_proto", "save", "to_proto"]
 
 EXTERNAL_LIMIT = 1 << 30
 EXTERNAL_TENSOR = 1024
-
-
-def type_to_proto(t: ValueType) -> Any:
-    """A TypeProto."""
-    import onnx
-
-    p = onnx.TypeProto()
-    if isinstance(t, TensorType):
-        p.tensor_type.elem_type = to_onnx(t.dtype) if t.dtype is not None else 0
-        if t.shape is not None:
-            p.tensor_type.shape.SetInParent()
-            for d in t.shape:
-                dim = p.tensor_type.shape.dim.add()
-                if isinstance(d, str):
-                    dim.dim_param = d
-                elif d is not None:
-                    dim.dim_value = d
-    elif isinstance(t, SequenceType):
-        p.sequence_type.elem_type.CopyFrom(type_to_proto(t.elem))
-    elif isinstance(t, OptionalType):
-        p.optional_type.elem_type.CopyFrom(type_to_proto(t.elem))
-    elif isinstance(t, MapType):
-        p.map_type.key_type = to_onnx(t.key)
-        p.map_type.value_type.CopyFrom(type_to_proto(t.value))
-    return p
-
-
-def tensor_to_proto(array: np.ndarray | Tensor, name: str = "") -> Any:
-    """A TensorProto with raw data (strings: string_data); sub-byte types are packed."""
-    import onnx
-    from onnx import numpy_helper
-
-    array = array.numpy() if isinstance(array, Tensor) else np.asarray(array)
-    if array.dtype == STRING or array.dtype.kind in "US":
-        t = onnx.TensorProto(name=name, data_type=onnx.TensorProto.STRING, dims=array.shape)
-        t.string_data.extend(s if isinstance(s, bytes) else str(s).encode("utf-8", "surrogateescape") for s in array.reshape(-1))
-        return t
-    if array.dtype in PACKED_BITS:
-        return numpy_helper.from_array(array, name)
-    return onnx.TensorProto(name=name, data_type=to_onnx(array.dtype), dims=array.shape, raw_data=np.ascontiguousarray(array).tobytes())
 
 
 class Names:
@@ -83,51 +41,24 @@ class Names:
         return name
 
 
-def attribute_to_proto(name: str, value: Any, node: Node, names: Names) -> Any:
-    """An AttributeProto of an IR attribute value."""
-    import onnx
-    from onnx import helper
-
-    if isinstance(value, Graph):
-        return helper.make_attribute(name, graph_to_proto(value, names, set()))
-    if isinstance(value, np.ndarray):
-        return helper.make_attribute(name, tensor_to_proto(value))
-    if isinstance(value, (TensorType, SequenceType, OptionalType, MapType)):
-        return helper.make_attribute(name, type_to_proto(value))
-    if isinstance(value, (list, tuple)):
-        if len(value) == 0:
-            kinds = {list: "INTS"}
-            known = schema(node.domain, node.op, node.since)
-            default = known.attributes.get(name) if known else None
-            kind = (
-                "FLOATS"
-                if default and isinstance(default[0], float)
-                else "STRINGS"
-                if default and isinstance(default[0], str)
-                else kinds[list]
-            )
-            return onnx.AttributeProto(name=name, type=onnx.AttributeProto.AttributeType.Value(kind))
-        if isinstance(value[0], np.ndarray):
-            return helper.make_attribute(name, [tensor_to_proto(v) for v in value])
-        return helper.make_attribute(name, list(value))
-    if isinstance(value, str):
-        return helper.make_attribute(name, value.encode("utf-8", "surrogateescape"))
-    return helper.make_attribute(name, value)
-
-
-def node_to_proto(node: Node, names: Names) -> Any:
-    """A NodeProto with the names of `names`."""
+def node_to_proto(node: Node, names: Names, visible: frozenset[Value] = frozenset()) -> Any:
+    """A NodeProto with the names of `names`. Bodies do not repeat constants that are `visible` from outside."""
     import onnx
 
     p = onnx.NodeProto(op_type=node.op, domain=node.domain, name=node.name)
     p.input.extend(names.get(v) for v in node.inputs)
     p.output.extend(names.get(v) for v in node.outputs)
-    p.attribute.extend(attribute_to_proto(k, v, node, names) for k, v in node.attrs.items() if v is not None)
+    known = schema(node.domain, node.op, node.since)
+    for key, value in node.attrs.items():
+        if isinstance(value, Graph):
+            p.attribute.append(onnx.AttributeProto(name=key, type=GRAPH, g=graph_to_proto(value, names, visible)))
+        elif value is not None:
+            p.attribute.append(attribute_to_proto(key, value, known))
     return p
 
 
-def graph_to_proto(graph: Graph, names: Names, outer: set[Value], overridable: dict[str, Tensor] | None = None) -> Any:
-    """A GraphProto. Constants are written where they are first needed, unless an enclosing graph (`outer`) has them."""
+def graph_to_proto(graph: Graph, names: Names, visible: frozenset[Value], overridable: dict[str, Tensor] | None = None) -> Any:
+    """A GraphProto. Constants are written where they are first needed, unless they are `visible` from an enclosing graph."""
     import onnx
 
     g = onnx.GraphProto(name=graph.name or "graph")
@@ -135,37 +66,20 @@ def graph_to_proto(graph: Graph, names: Names, outer: set[Value], overridable: d
         g.input.add(name=names.get(v)).type.CopyFrom(type_to_proto(v.type))
         if overridable and v.name in overridable:
             g.initializer.append(tensor_to_proto(overridable[v.name], names.get(v)))
-    constants = [v for v in graph.constants() if v not in outer]
+    constants = [v for v in graph.constants() if v not in visible]
     for node in graph.nodes:
         for body in node.bodies:
-            constants += [v for v in body.captures() if v.const is not None and v not in outer]
+            constants += [v for v in body.captures() if v.const is not None and v not in visible]
     constants = list(dict.fromkeys(constants))
-    visible = outer | set(constants)
+    visible = visible | frozenset(constants)
     for v in constants:
         assert v.const is not None
         g.initializer.append(tensor_to_proto(v.const, names.get(v)))
     for node in graph.nodes:
-        p = g.node.add()
-        p.CopyFrom(_with_bodies(node, names, visible))
+        g.node.append(node_to_proto(node, names, visible))
     for v in graph.outputs:
         g.output.add(name=names.get(v)).type.CopyFrom(type_to_proto(v.type))
     return g
-
-
-def _with_bodies(node: Node, names: Names, visible: set[Value]) -> Any:
-    from onnx import helper
-
-    if not node.bodies:
-        return node_to_proto(node, names)
-    plain = {k: v for k, v in node.attrs.items() if not isinstance(v, Graph)}
-    shell = Node.__new__(Node)
-    shell.op, shell.domain, shell.name, shell.since = node.op, node.domain, node.name, node.since
-    shell.inputs, shell.outputs, shell.attrs = node.inputs, node.outputs, plain
-    p = node_to_proto(shell, names)
-    for key, body in node.attrs.items():
-        if isinstance(body, Graph):
-            p.attribute.append(helper.make_attribute(key, graph_to_proto(body, names, visible)))
-    return p
 
 
 def to_proto(model: Model, *, opset: int | None = None) -> Any:
@@ -203,7 +117,7 @@ def to_proto(model: Model, *, opset: int | None = None) -> Any:
         p.opset_import.add(domain=domain, version=version)
     for key, value in model.metadata.items():
         p.metadata_props.add(key=key, value=value)
-    p.graph.CopyFrom(graph_to_proto(model.graph, Names(), set(), model.overridable))
+    p.graph.CopyFrom(graph_to_proto(model.graph, Names(), frozenset(), model.overridable))
     return p
 
 

@@ -31,8 +31,9 @@ class Formal:
 class Schema:
     """What onnx.defs says about one version of one operator.
 
-    `types` maps a type variable to the dtypes its tensors may have; `attributes` a name to its default (None if it has
-    none); `required` names the attributes without which a node is invalid.
+    `types` maps a type variable (or fixed type string) to the dtypes its tensors may have, `type_strings` to all its types
+    as ONNX writes them; `attributes` a name to its default (None if it has none), `attribute_types` to its
+    AttributeProto.AttributeType; `required` names the attributes without which a node is invalid.
     """
 
     domain: str
@@ -44,7 +45,9 @@ class Schema:
     max_input: int
     max_output: int
     types: dict[str, frozenset[np.dtype]]
+    type_strings: dict[str, frozenset[str]]
     attributes: dict[str, Any]
+    attribute_types: dict[str, int]
     required: frozenset[str]
     deprecated: bool
     has_function: bool
@@ -116,10 +119,11 @@ def schema(domain: str, op: str, since: int) -> Schema | None:
             return list(value)
         return [v.decode() for v in value] if a.default_value.type == 8 else value
 
-    def dtypes(allowed: list[str]) -> frozenset[np.dtype]:
+    def dtypes(allowed: frozenset[str]) -> frozenset[np.dtype]:
         return frozenset(from_name(t[7:-1]) for t in allowed if t.startswith("tensor("))
 
-    attributes = {name: default(a) for name, a in s.attributes.items()}
+    strings = {f.type_str: frozenset((f.type_str,)) for f in (*s.inputs, *s.outputs)}
+    strings |= {c.type_param_str: frozenset(c.allowed_type_strs) for c in s.type_constraints}
     return Schema(
         domain=domain,
         op=op,
@@ -129,8 +133,10 @@ def schema(domain: str, op: str, since: int) -> Schema | None:
         min_input=s.min_input,
         max_input=s.max_input,
         max_output=s.max_output,
-        types={c.type_param_str: dtypes(c.allowed_type_strs) for c in s.type_constraints},
-        attributes=attributes,
+        types={name: dtypes(allowed) for name, allowed in strings.items()},
+        type_strings=strings,
+        attributes={name: default(a) for name, a in s.attributes.items()},
+        attribute_types={name: a.type.value for name, a in s.attributes.items()},
         required=frozenset(name for name, a in s.attributes.items() if a.required),
         deprecated=s.deprecated,
         has_function=s.has_function or s.has_context_dependent_function,

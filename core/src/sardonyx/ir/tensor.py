@@ -53,7 +53,8 @@ class Tensor:
         need = -(-count * bits // 8) if bits else count * dtype.itemsize
         if length != need:
             raise InvalidModel(
-                f"tensor {name!r}: {length} bytes of data, but {dtype}{list(shape)} needs {need}; the file is truncated or its header is wrong"
+                f"tensor {name!r}: {length} bytes of data, but {dtype}{list(shape)} needs {need}; "
+                "the file is truncated or its header is wrong"
             )
 
         def read() -> np.ndarray:

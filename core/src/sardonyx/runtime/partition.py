@@ -155,9 +155,9 @@ def _shape_nodes(graph: Graph) -> set[Node]:
     no tensor data: they start from Shape, Size and constants."""
     small: set[Node] = set()
     for node in graph.nodes:
-        if node.op in ("Shape", "Size") and node.domain == "":
-            small.add(node)
-        elif node.domain == "" and node.inputs and all(v is None or _small(v, small) for v in node.inputs):
+        if (node.op in ("Shape", "Size") and node.domain == "") or (
+            node.domain == "" and node.inputs and all(v is None or _small(v, small) for v in node.inputs)
+        ):
             small.add(node)
     wanted: set[Node] = set()
     outputs = set(graph.outputs)

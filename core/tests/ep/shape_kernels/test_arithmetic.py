@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx.ep.shape_kernels.arithmetic import clip, div, max_, min_, mod, pow_, round_, sign
 
 BF16 = ml_dtypes.bfloat16

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sardonyx.ep.shape_kernels.cast import bit_cast, cast_1, cast_6, cast_19, cast_24, cast_like_15, convert
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import FROM_ONNX, to_onnx

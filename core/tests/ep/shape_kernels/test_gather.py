@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx.ep.shape_kernels import gather as g
 from sardonyx.errors import NodeError
 

@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx.ep.shape_kernels import generate as g
 from sardonyx.errors import NodeError
 

@@ -1,5 +1,6 @@
 import ml_dtypes
 import numpy as np
+
 from sardonyx.ep.shape_kernels.logic import equal, greater_or_equal, where
 
 

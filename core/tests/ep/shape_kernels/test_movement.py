@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx.ep.shape_kernels import movement as m
 from sardonyx.errors import NodeError
 

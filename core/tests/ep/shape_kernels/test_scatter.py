@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx.ep.shape_kernels import scatter as s
 from sardonyx.errors import NodeError
 

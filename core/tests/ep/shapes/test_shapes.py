@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx.ep.shapes import (
     broadcast_shape,
     even_split,

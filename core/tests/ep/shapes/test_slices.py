@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sardonyx.ep.shapes import clamp_slice, slice_index
 from sardonyx.errors import NodeError
 

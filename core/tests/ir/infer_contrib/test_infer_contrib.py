@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+
 from sardonyx.ir.dtypes import to_onnx
 from sardonyx.ir.infer_contrib import CONTRIB
 from sardonyx.ir.load import load

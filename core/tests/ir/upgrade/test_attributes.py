@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import helper
+
 from sardonyx.ir.load import load
 from sardonyx.ir.schema import newest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import helper
+
 from sardonyx.ir.load import load
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

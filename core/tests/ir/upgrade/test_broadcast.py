@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from sardonyx.ir.load import load
 
 A = np.arange(1, 121, dtype=np.float32).reshape(2, 3, 4, 5)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from onnx import defs
+
 from sardonyx.ir.dtypes import from_name
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.schema import KNOWN, newest, schema

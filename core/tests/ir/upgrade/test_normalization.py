@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from sardonyx.ir.load import load
 from sardonyx.ir.schema import newest
 

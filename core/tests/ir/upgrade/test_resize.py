@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from sardonyx.ir.load import load
 
 X = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)

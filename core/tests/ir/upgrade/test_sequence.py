@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from sardonyx.ir.load import load
 
 rng = np.random.default_rng(0)

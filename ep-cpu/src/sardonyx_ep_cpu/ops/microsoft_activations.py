@@ -6,7 +6,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.elementwise.activations import gelu as standard_gelu
 from sardonyx_ep_cpu.ops.elementwise.activations import swish
 from sardonyx_ep_cpu.precision import widen

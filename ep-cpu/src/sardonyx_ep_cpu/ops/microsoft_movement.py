@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.gather import gather_nd
 from sardonyx.ep.shape_kernels.generate import arange
 from sardonyx.ep.shapes import normalize_axis, pad_widths
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.indexing.pad import pad as pad_any
 from sardonyx_ep_cpu.ops.indexing.select import trilu as standard_trilu
 from sardonyx_ep_cpu.ops.indexing.select import unique_flat

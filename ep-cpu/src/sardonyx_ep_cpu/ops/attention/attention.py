@@ -8,7 +8,6 @@ from typing import Any
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx
-
 from sardonyx_ep_cpu.ops.attention.core import (
     attend,
     merge_heads,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.rows import row_sums
 
 __all__ = ["attend", "merge_heads", "packed_output", "probabilities", "scores", "split_heads", "visible", "weighted_values"]

@@ -9,7 +9,6 @@ import math
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.elementwise import special
 from sardonyx_ep_cpu.ops.elementwise.blocks import in_blocks
 

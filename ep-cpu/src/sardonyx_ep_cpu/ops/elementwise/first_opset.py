@@ -6,9 +6,9 @@ Before opset 8, Min, Max, Sum and Mean take tensors of one shape only; they run 
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels import arithmetic
-
 from sardonyx_ep_cpu.ops.elementwise import activations, functions, rectifiers, variadic
 
 __all__ = ["ops"]

@@ -6,7 +6,6 @@ float16 and bfloat16 are computed in float32 and rounded once.
 from __future__ import annotations
 
 from sardonyx.ep import KernelSet
-
 from sardonyx_ep_cpu.ops.elementwise import special
 from sardonyx_ep_cpu.ops.elementwise.blocks import in_blocks, in_single
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.cast import convert
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.elementwise.blocks import in_blocks
 
 __all__ = ["ops"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.scatter import scatter_elements_11
 from sardonyx.ep.shapes import normalize_axis

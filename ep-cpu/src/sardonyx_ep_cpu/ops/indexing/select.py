@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import normalize_axis
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx
-
 from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["ops", "trilu", "unique_flat"]

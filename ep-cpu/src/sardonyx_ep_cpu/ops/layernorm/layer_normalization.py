@@ -6,7 +6,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.ir.dtypes import from_onnx
-
 from sardonyx_ep_cpu.ops.layernorm.standardize import layer_norm, rms_norm
 from sardonyx_ep_cpu.precision import is_half, widen
 

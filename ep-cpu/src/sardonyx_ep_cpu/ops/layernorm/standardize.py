@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from sardonyx.ep.shapes import normalize_axis
-
 from sardonyx_ep_cpu.ops.rows import row_dots, row_sums
 
 __all__ = ["layer_norm", "rms_norm", "trailing_rows"]

@@ -8,7 +8,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.matrix.einsum_plan import ELLIPSIS, EinsumPlan, parse_equation
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.precision import widen
@@ -132,8 +131,8 @@ def _contract(xp: Any, a: _Labelled, b: _Labelled, needed: set[str]) -> _Labelle
     y = _arrange(xp, y, y_labels, (*batch, *inner, *columns))
     if not inner:
         shape = [size[label] for label in (*batch, *rows)]
-        x = x.reshape(*shape, *(1,) * len(columns))
-        y = y.reshape(*(size[label] for label in batch), *(1,) * len(rows), *(size[label] for label in columns))
+        x = x.reshape((*shape, *(1,) * len(columns)))
+        y = y.reshape((*(size[label] for label in batch), *(1,) * len(rows), *(size[label] for label in columns)))
         return x * y, labels
     counts = [math.prod(size[label] for label in part) for part in (rows, inner, columns)]
     lead = [size[label] for label in batch]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
-
 from sardonyx_ep_cpu.ops.elementwise.activations import gelu
 from sardonyx_ep_cpu.ops.matrix.matmul import gemm
 from sardonyx_ep_cpu.ops.matrix.product import product

@@ -7,7 +7,6 @@ from typing import Any
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import normalize_axes, normalize_axis
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["lp_normalization", "lrn", "mean_variance_normalization", "ops"]

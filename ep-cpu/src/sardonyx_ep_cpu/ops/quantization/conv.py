@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
-
 from sardonyx_ep_cpu.ops.quantization.integer_conv import EXACT, IntegerKernel, integer_conv, kernel_of, prepare_kernel
 from sardonyx_ep_cpu.ops.quantization.rounding import requantize, saturate
 from sardonyx_ep_cpu.ops.spatial.conv import check_kernel_shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sardonyx.ep import KernelSet
 
+from sardonyx.ep import KernelSet
 from sardonyx_ep_cpu.ops.quantization.rounding import quantize
 
 __all__ = ["dynamic_parameters", "ops"]

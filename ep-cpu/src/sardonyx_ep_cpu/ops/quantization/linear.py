@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import FROM_ONNX, dtype_name
-
 from sardonyx_ep_cpu.ops.quantization.granularity import spread
 from sardonyx_ep_cpu.ops.quantization.rounding import dequantize, quantize
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.cast import convert
 from sardonyx.ir.dtypes import is_float
-
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.quantization.integer_product import by_row, integer_product, prepare_right, right_factor
 from sardonyx_ep_cpu.ops.quantization.rounding import requantize

@@ -6,7 +6,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.attention.microsoft import multi_head_attention
 from sardonyx_ep_cpu.ops.quantization.integer_product import integer_product, prepare_right, right_factor
 from sardonyx_ep_cpu.precision import widen

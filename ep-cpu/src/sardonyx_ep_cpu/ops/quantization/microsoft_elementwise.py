@@ -11,7 +11,6 @@ from typing import Any
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import normalize_axis
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.elementwise.activations import sigmoid
 from sardonyx_ep_cpu.ops.elementwise.rectifiers import leaky_relu
 from sardonyx_ep_cpu.ops.quantization.linear import dequantize_tensor, quantize_tensor

@@ -8,7 +8,6 @@ from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import normalize_axis
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import is_float
-
 from sardonyx_ep_cpu.ops.quantization.bits import unpack_bits
 
 __all__ = ["ops"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.quantization.dynamic import dynamic_parameters
 from sardonyx_ep_cpu.ops.quantization.integer_product import integer_product, prepare_right, right_factor
 from sardonyx_ep_cpu.ops.quantization.rounding import quantize, requantize

@@ -7,7 +7,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.quantization.bits import unpack_bits
 from sardonyx_ep_cpu.precision import widen

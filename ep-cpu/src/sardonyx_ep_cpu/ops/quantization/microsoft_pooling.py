@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
-
 from sardonyx_ep_cpu.ops.quantization.rounding import dequantize, quantize
 from sardonyx_ep_cpu.ops.softmax.softmax import softmax, softmax_1
 from sardonyx_ep_cpu.ops.spatial.average_pool import average_pool

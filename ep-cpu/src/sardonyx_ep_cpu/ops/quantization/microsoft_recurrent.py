@@ -7,7 +7,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.quantization.dynamic import dynamic_parameters
 from sardonyx_ep_cpu.ops.quantization.integer_product import IntegerMatrix, integer_matrix, integer_product
 from sardonyx_ep_cpu.ops.quantization.rounding import quantize

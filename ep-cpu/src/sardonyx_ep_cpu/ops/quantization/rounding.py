@@ -7,6 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+
 from sardonyx.ep.shape_kernels.cast import convert
 from sardonyx.ir.dtypes import is_float
 

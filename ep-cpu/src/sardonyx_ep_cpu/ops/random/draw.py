@@ -7,6 +7,7 @@ without one the numbers come from the session's generator.
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx

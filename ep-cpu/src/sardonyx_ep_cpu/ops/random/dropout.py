@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.random.draw import generator
 
 __all__ = ["ops"]

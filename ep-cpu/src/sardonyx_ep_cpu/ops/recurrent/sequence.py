@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.matrix.product import product
 
 __all__ = ["Steps", "direction_count", "initial_state", "project", "run_directions", "run_steps"]

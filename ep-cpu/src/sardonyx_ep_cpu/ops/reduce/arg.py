@@ -6,11 +6,11 @@ A NaN counts as the greatest and as the least element: the first NaN (the last w
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.reduce import accumulate
 from sardonyx.ep.shapes import normalize_axis
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["ops"]

@@ -8,10 +8,10 @@ and rounded toward zero.
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.reduce import total
 from sardonyx.ep.shapes import reduction_axes
-
 from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["ops"]

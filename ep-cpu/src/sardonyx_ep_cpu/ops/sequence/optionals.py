@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.softmax.softmax import log_softmax
 from sardonyx_ep_cpu.precision import widen
 
@@ -47,7 +46,7 @@ def _loss(xp: Any, x: Any, target: Any, weight: Any, ignore_index: int | None, r
         scale = xp.ones_like(loss) if kept is None else kept.astype(x.dtype)
     else:
         scale = weight[classes] if kept is None else xp.where(kept, weight[classes], 0)
-    loss = loss * scale if kept is None else xp.where(kept, loss * scale, 0)
+    loss = (loss if kept is None else xp.where(kept, loss, 0)) * scale
     if reduction == "none":
         return loss
     total = xp.sum(loss, keepdims=True)

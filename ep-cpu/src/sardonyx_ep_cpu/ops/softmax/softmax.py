@@ -11,7 +11,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import normalize_axis
-
 from sardonyx_ep_cpu.ops.rows import row_sums
 from sardonyx_ep_cpu.precision import widen
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import Windows, pool_windows, window_counts
-
 from sardonyx_ep_cpu.ops.spatial.pool_nd import check_rank, combine_windows, require_elements, spatial_sums
 from sardonyx_ep_cpu.precision import widen
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.conv_nd import ConvWeights, conv_nd, prepare_weights
 
 __all__ = ["check_kernel_shape", "conv", "ops", "prepare_conv"]

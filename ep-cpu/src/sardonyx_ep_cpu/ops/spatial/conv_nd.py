@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.conv_plan import ConvPlan, Run, Shifts, plan_conv
 from sardonyx_ep_cpu.precision import working_dtype
 

@@ -8,7 +8,6 @@ from typing import Any
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import transpose_windows
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.col2im import scatter_columns
 from sardonyx_ep_cpu.ops.spatial.conv import check_kernel_shape
 from sardonyx_ep_cpu.precision import widen, working_dtype

@@ -7,7 +7,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.conv import check_kernel_shape, prepare_conv
 from sardonyx_ep_cpu.ops.spatial.conv_nd import conv_nd
 from sardonyx_ep_cpu.precision import widen

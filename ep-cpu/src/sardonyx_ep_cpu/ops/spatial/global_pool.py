@@ -6,7 +6,6 @@ from math import prod
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.pool_nd import check_rank, spatial_sums
 from sardonyx_ep_cpu.precision import widen
 

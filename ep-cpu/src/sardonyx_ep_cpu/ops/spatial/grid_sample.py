@@ -6,9 +6,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.resize import narrow
 from sardonyx_ep_cpu.ops.spatial.sampling import cubic_taps, linear_taps, nearest_taps, sample
 from sardonyx_ep_cpu.precision import widen

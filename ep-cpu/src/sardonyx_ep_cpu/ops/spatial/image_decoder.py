@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError, NotSupported
 

@@ -7,7 +7,6 @@ from typing import Any
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import pool_windows
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.pool_nd import check_rank, combine_windows
 from sardonyx_ep_cpu.precision import widen
 

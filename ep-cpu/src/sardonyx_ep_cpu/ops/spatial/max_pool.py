@@ -7,7 +7,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import Windows, pool_windows
-
 from sardonyx_ep_cpu.ops.spatial.pool_nd import argmax_windows, check_rank, combine_windows, lowest, require_elements
 from sardonyx_ep_cpu.precision import widen
 

@@ -7,7 +7,6 @@ from math import prod
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import transpose_windows
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.pool_nd import check_rank
 
 __all__ = ["max_unpool", "ops"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import ResizeAxis, ResizeMode, resize_axis, resize_sizes
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["apply_axis", "narrow", "ops", "resize"]

@@ -7,10 +7,10 @@ from math import ceil, floor
 from typing import Any
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import ResizeAxis, ResizeMode, resize_axis
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.ops.spatial.resize import apply_axis
 from sardonyx_ep_cpu.precision import widen
 

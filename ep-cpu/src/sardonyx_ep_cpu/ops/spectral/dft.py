@@ -6,7 +6,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-
 from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["dft", "ops", "stft"]

@@ -6,6 +6,7 @@ from math import log, pi
 from typing import Any
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from sardonyx.ep import KernelSet
 from sardonyx.errors import InvalidModel, NodeError
 
