@@ -1,0 +1,12 @@
+"""Graph optimization: ONNX in, ONNX out, meaning unchanged.
+
+Two kinds of passes: rules (`rules.py`), applied until none fires, and functions over a whole graph that return how much they
+changed. Core's passes canonicalise upwards: what an exporter took apart becomes the standard operator it stands for.
+"""
+
+from __future__ import annotations
+
+from sardonyx.passes.pipeline import LEVELS, optimize
+from sardonyx.passes.rules import Edit, Rule, apply_rules, no, rule
+
+__all__ = ["LEVELS", "Edit", "Rule", "apply_rules", "no", "optimize", "rule"]

@@ -1,0 +1,170 @@
+"""Fold what is computed from shapes, carry it into the targets of Reshape, and sharpen the types that follow from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.infer import infer_node
+from sardonyx.ir.tensor import Tensor
+from sardonyx.ir.types import TensorType, ValueType
+from sardonyx.passes.basic.shape_contents import CONTENTS, Contents
+from sardonyx.passes.dims import broadcast_dims, matmul_dims, reshape_dims, reshape_target
+from sardonyx.passes.edit import constant
+from sardonyx.passes.match import ints
+from sardonyx.passes.rules import sharper
+
+__all__ = ["fold_shapes"]
+
+SMALL = 64
+UNARY = frozenset(
+    "Softmax LogSoftmax Relu Sigmoid Tanh Erf Sqrt Exp Log Neg Abs Reciprocal Clip Cast IsNaN Not Identity LeakyRelu HardSigmoid HardSwish "
+    "Gelu Swish Mish Softplus Elu Floor Ceil Round LayerNormalization RMSNormalization BatchNormalization".split()
+)
+BROADCASTING = frozenset(
+    "Add Sub Mul Div Pow Where Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor Max Min Sum Mean Mod PRelu".split()
+)
+
+SHAPED = frozenset("Slice Range ConstantOfShape Tile Resize Pad Split TopK OneHot Unsqueeze Squeeze".split())
+
+
+def fold_shapes(graph: Graph) -> int:
+    """Fold shape computations of known result and sharpen types, in bodies too; returns how many nodes it changed."""
+    return _Shapes().run(graph)
+
+
+class _Shapes:
+    def __init__(self) -> None:
+        self.contents: dict[Value, Contents] = {}
+        self.touched: set[Value] = set()
+
+    def get(self, value: Value | None) -> Contents | None:
+        if value is None:
+            return None
+        found = self.contents.get(value)
+        if (
+            found is None
+            and value.const is not None
+            and value.const.size <= SMALL
+            and value.const.dtype.kind in "iub"
+            and len(value.const.shape) < 2
+        ):
+            found = self.contents[value] = [int(i) for i in value.const.numpy().reshape(-1)]
+        return found
+
+    def run(self, graph: Graph) -> int:
+        count = 0
+        folded: list[Node] = []
+        for node in graph.nodes:
+            for body in node.bodies:
+                count += self.run(body)
+            if node.domain != "" or not node.outputs or node.outputs[0] is None:
+                continue
+            if self._learn(node):
+                folded.append(node)
+                continue
+            self._sharpen(node)
+            if node.op == "Reshape":
+                count += self._aim(node)
+        if folded:
+            graph.remove(folded)
+        return count + len(folded)
+
+    def _learn(self, node: Node) -> bool:
+        """Find the contents of the node's output; True if they are all numbers and it became a constant."""
+        out = node.outputs[0]
+        assert out is not None
+        if node.op == "Split":
+            self._split(node)
+        contents = CONTENTS.get(node.op)
+        if contents is None or out.dtype is None or out.dtype.kind not in "iub" or out.rank is None or out.rank > 1:
+            return False
+        found = contents(node, self.get)
+        if found is None or len(found) > SMALL:
+            return False
+        if out.dtype.kind == "b":
+            found = [bool(d) if isinstance(d, int) else None for d in found]
+        self.contents[out] = found
+        if not all(isinstance(d, int) for d in found):
+            return False
+        out.const = Tensor.of(np.array(found, np.int64).astype(out.dtype).reshape(() if out.rank == 0 else -1))
+        out.type = TensorType(out.dtype, out.const.shape)
+        out.producer = None
+        self.touched.add(out)
+        return True
+
+    def _split(self, node: Node) -> None:
+        data, sizes = self.get(node.inputs[0]), ints(node.input(1))
+        if data is None or sizes is None or len(sizes) != len(node.outputs) or sum(sizes) != len(data):
+            return
+        at = 0
+        for v, n in zip(node.outputs, sizes, strict=True):
+            if v is not None:
+                self.contents[v] = data[at : at + n]
+            at += n
+
+    def _sharpen(self, node: Node) -> None:
+        """Infer the outputs again where an input became better known, or where something is missing."""
+        if node.op == "Reshape" or node.op == "Expand":
+            self._follow(node)
+        elif (node.op in SHAPED and _vague(node)) or any(v in self.touched for v in node.inputs):
+            for v, t in zip(node.outputs, _infer(node), strict=False):
+                if v is not None and t is not None:
+                    self._set(v, sharper(t, v.type))
+
+    def _follow(self, node: Node) -> None:
+        x, target, out = node.inputs[0], self.get(node.inputs[1]), node.outputs[0]
+        if x is None or target is None or out is None or out.dtype is None:
+            return
+        if node.op == "Reshape":
+            shape = reshape_dims(x.shape, target, node.attrs.get("allowzero") or 0)
+        else:
+            wide = broadcast_dims(x.shape, tuple(target))
+            if wide is None:
+                return
+            shape = wide
+        self._set(out, sharper(TensorType(out.dtype, shape), out.type))
+
+    def _set(self, value: Value, new: ValueType) -> None:
+        if new != value.type:
+            value.type = new
+            self.touched.add(value)
+
+    def _aim(self, node: Node) -> int:
+        """Give a Reshape a constant target where numbers, copied dims and one -1 say it."""
+        x, target, out = node.inputs[0], node.inputs[1], node.outputs[0]
+        if x is None or out is None or target is None or target.const is not None or self.get(target) is None:
+            return 0
+        aim = reshape_target(x.shape, out.shape)
+        if aim is None:
+            return 0
+        node.set_inputs((x, constant(np.array(aim, np.int64), target.name)))
+        node.attrs.pop("allowzero", None)
+        return 1
+
+
+def _vague(node: Node) -> bool:
+    """Whether a shape is not fully known although the values that it depends on are."""
+    if any(v is None or v.const is None for v in node.inputs[1:]):
+        return False
+    return any(v is not None and (v.shape is None or None in v.shape) for v in node.outputs)
+
+
+def _infer(node: Node) -> list[ValueType]:
+    """Types of the outputs: by the rules of dims where the operator is plain, else from onnx."""
+    out = node.outputs[0]
+    dtype = out.dtype if out is not None else None
+    if dtype is not None and len(node.outputs) == 1:
+        shape = None
+        if node.op in BROADCASTING and None not in node.inputs:
+            shape = broadcast_dims(*(v.shape for v in node.inputs if v is not None))
+        elif node.op in UNARY and node.inputs[0] is not None:
+            shape = node.inputs[0].shape
+        elif node.op == "MatMul":
+            shape = matmul_dims(*(v.shape for v in node.inputs if v is not None))
+        elif node.op == "Transpose" and node.inputs[0] is not None and node.inputs[0].shape is not None and "perm" in node.attrs:
+            dims = node.inputs[0].shape
+            shape = tuple([dims[p] for p in node.attrs["perm"]])
+        if shape is not None and None not in shape:
+            return [TensorType(dtype, shape)]
+    return infer_node(node)

@@ -1,0 +1,3 @@
+"""com.microsoft operators that have a standard equivalent."""
+
+CONTRIB = ()

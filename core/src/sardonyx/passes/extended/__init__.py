@@ -1,0 +1,19 @@
+"""Patterns that end in a standard operator, by the order they are tried in."""
+
+from __future__ import annotations
+
+from sardonyx.passes.extended.activations import ACTIVATION_RULES, SWIGLU
+from sardonyx.passes.extended.convolutions import CONVOLUTIONS
+from sardonyx.passes.extended.gelu import fuse_gelu
+from sardonyx.passes.extended.gemm import GEMMS
+from sardonyx.passes.extended.group_norm import fuse_group_norm
+from sardonyx.passes.extended.layer_norms import LAYER_NORMS
+from sardonyx.passes.extended.reductions import IMAGE_REDUCTIONS, REDUCTIONS
+from sardonyx.passes.extended.softmaxes import SOFTMAXES
+
+__all__ = ["ACTIVATIONS", "ATTENTION", "CONVOLUTIONS", "NORMALIZATIONS", "OPERATORS"]
+
+ACTIVATIONS = (fuse_gelu, *ACTIVATION_RULES)
+NORMALIZATIONS = (*REDUCTIONS, *LAYER_NORMS, fuse_group_norm, *SOFTMAXES)
+OPERATORS = (*IMAGE_REDUCTIONS, *GEMMS, *SWIGLU)
+ATTENTION = ()

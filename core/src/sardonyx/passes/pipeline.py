@@ -1,0 +1,136 @@
+"""The passes, in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from sardonyx.errors import InvalidInput
+from sardonyx.ir.graph import Graph, Node
+from sardonyx.ir.schema import newest
+from sardonyx.passes.basic.casts_and_clips import CASTS_AND_CLIPS
+from sardonyx.passes.basic.fold_constants import fold_constants
+from sardonyx.passes.basic.fold_shapes import fold_shapes
+from sardonyx.passes.basic.inline_if import inline_if
+from sardonyx.passes.basic.merge_equal_nodes import merge_equal_nodes
+from sardonyx.passes.basic.no_ops import NO_OPS
+from sardonyx.passes.basic.remove_dead_nodes import remove_dead_nodes
+from sardonyx.passes.basic.views import VIEWS
+from sardonyx.passes.contrib import CONTRIB
+from sardonyx.passes.evaluate import Evaluate, evaluator
+from sardonyx.passes.extended import ACTIVATIONS, ATTENTION, CONVOLUTIONS, NORMALIZATIONS, OPERATORS
+from sardonyx.passes.rules import Rule, apply_rules
+
+__all__ = ["LEVELS", "optimize"]
+
+Step = Callable[..., int] | tuple[Rule, ...]
+
+BASIC: tuple[tuple[str, Step], ...] = (
+    ("remove_dead_nodes", remove_dead_nodes),
+    ("fold_constants", fold_constants),
+    ("fold_shapes", fold_shapes),
+    ("inline_if", inline_if),
+    ("simplify", NO_OPS + VIEWS + CASTS_AND_CLIPS),
+    ("merge_equal_nodes", merge_equal_nodes),
+)
+
+EXTENDED: tuple[tuple[str, Step], ...] = (
+    ("contrib", CONTRIB),
+    ("convolutions", CONVOLUTIONS),
+    ("activations", ACTIVATIONS),
+    ("normalizations", NORMALIZATIONS),
+    ("operators", OPERATORS),
+    ("attention", ATTENTION),
+)
+
+LEVELS = ("none", "basic", "extended", "all")
+ROUNDS = 4
+
+
+def optimize(
+    graph: Graph,
+    level: str,
+    *,
+    evaluate: Evaluate | None = None,
+    disabled: Collection[str] = (),
+    extra: Sequence[Rule | Callable[[Graph], int]] = (),
+    report: list[tuple[str, float, int]] | None = None,
+) -> None:
+    """Optimize a graph and its bodies in place; the meaning stays the same.
+
+    `level` is none, basic (folding, dead nodes, no-ops, equal nodes), extended (patterns become the standard operators they
+    stand for) or all (what `extended` does; providers add their own rules inside their subgraphs). `evaluate(node, inputs)`
+    gives a node's outputs for constant inputs or None; by default core's shape kernels do. `disabled` names passes or rules
+    to leave out. `extra` are rules and functions `graph -> edits` of plug-ins, run after the others. `report` collects
+    (pass, seconds, edits). Raises InvalidInput for an unknown level, InternalError if rules undo each other.
+    """
+    if level not in LEVELS:
+        raise InvalidInput(f"there is no optimization level {level!r}; the levels are {', '.join(LEVELS)}")
+    if level == "none":
+        return
+    own_results(graph)
+    run = _Run(graph, evaluate or _default(), disabled, report)
+    run.until_stable(BASIC)
+    if level != "basic":
+        if run.all(EXTENDED):
+            run.until_stable(BASIC)
+        if run.all(tuple((getattr(e, "name", None) or getattr(e, "__name__", "extra"), _as_step(e)) for e in extra)):
+            run.until_stable(BASIC)
+
+
+def _as_step(extra: Any) -> Step:
+    return (extra,) if isinstance(extra, Rule) else extra
+
+
+def _default() -> Evaluate:
+    from sardonyx.ep.shape_kernels import shape_kernels
+
+    return evaluator(shape_kernels)
+
+
+class _Run:
+    def __init__(self, graph: Graph, evaluate: Evaluate, disabled: Collection[str], report: list[tuple[str, float, int]] | None):
+        self.graph, self.evaluate, self.disabled, self.report = graph, evaluate, disabled, report
+
+    def until_stable(self, steps: tuple[tuple[str, Step], ...]) -> None:
+        """Run the steps again while they change something: each can open a chance for one before it."""
+        for _ in range(ROUNDS):
+            if not self.all(steps):
+                break
+
+    def all(self, steps: tuple[tuple[str, Step], ...]) -> int:
+        """Run each step once; returns the number of edits."""
+        return sum(self.step(name, step) for name, step in steps if name not in self.disabled)
+
+    def step(self, name: str, step: Step) -> int:
+        start = time.perf_counter()
+        if isinstance(step, tuple):
+            edits = apply_rules(self.graph, step, disabled=self.disabled)
+        elif step is fold_constants:
+            edits = fold_constants(self.graph, self.evaluate)
+        else:
+            edits = int(step(self.graph))
+        if self.report is not None:
+            self.report.append((name, time.perf_counter() - start, edits))
+        return edits
+
+
+def own_results(graph: Graph) -> None:
+    """Let every body give values of its own: an Identity stands before an output that is an outer value or an input."""
+    for level in list(graph.walk_graphs())[1:]:
+        made = {v for node in level.nodes for v in node.outputs}
+        for i, v in enumerate(level.outputs):
+            if v not in made and v.const is None:
+                copy = type(v)(v.name, v.type)
+                level.append(Node("Identity", [v], [copy], since=newest("", "Identity") or 1, name=_name(graph, f"{level.name}/{v.name}")))
+                level.outputs[i] = copy
+
+
+def _name(graph: Graph, base: str) -> str:
+    taken = {node.name for node in graph.walk_nodes()}
+    name, count = base, 1
+    while name in taken:
+        count += 1
+        name = f"{base}_{count}"
+    return name

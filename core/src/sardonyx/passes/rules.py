@@ -1,0 +1,246 @@
+"""Rewrite rules: pure functions `(node, graph) -> Edit | None`, applied until none of them fires any more.
+
+    @rule("Mul")
+    def fuse_swish(node, graph):
+        ...
+        edit = Edit(node, sigmoid)
+        return edit.replace(node.outputs[0], edit.add("Swish", [x], {"alpha": alpha}))
+
+A rule sees nodes in the newest form of their operator only. It roots at the last node of its pattern, looks upwards, and
+changes nothing itself. New nodes get the origins of all matched nodes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from sardonyx.errors import InternalError
+from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.infer import infer_node
+from sardonyx.ir.schema import newest
+from sardonyx.ir.types import TensorType, ValueType
+from sardonyx.passes.edit import Edit, No, Outcome, constant, no
+
+__all__ = ["Edit", "No", "Outcome", "Rule", "apply_rules", "constant", "no", "rule", "sharper"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rewrite of nodes of the operators `ops` ((domain, operator) pairs)."""
+
+    name: str
+    ops: tuple[tuple[str, str], ...]
+    function: Callable[[Node, Graph], Outcome]
+
+    def __call__(self, node: Node, graph: Graph) -> Outcome:
+        return self.function(node, graph)
+
+
+def rule(*ops: str, domain: str = "") -> Callable[[Callable[[Node, Graph], Outcome]], Rule]:
+    """Make the decorated function a Rule for the named operators; the rule's name is the function's."""
+
+    def make(function: Callable[[Node, Graph], Outcome]) -> Rule:
+        return Rule(function.__name__, tuple((domain, op) for op in ops), function)
+
+    return make
+
+
+def apply_rules(
+    graph: Graph,
+    rules: Iterable[Rule],
+    *,
+    disabled: Collection[str] = (),
+    reasons: list[tuple[str, str, str]] | None = None,
+) -> int:
+    """Apply the rules to the graph and its bodies until none fires; returns the number of edits.
+
+    `disabled` names rules to leave out. `reasons` collects (rule, node, why it did not fire). InternalError names the rules
+    that undo each other for ever.
+    """
+    return _Rewriter(graph, [r for r in rules if r.name not in disabled], reasons).run()
+
+
+def sharper(a: ValueType, b: ValueType) -> ValueType:
+    """What two true types of one value say together: `a`, with the numbers and names that only `b` knows."""
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return a if a is not None else b
+    if a == b:
+        return a
+    dtype = a.dtype if a.dtype is not None else b.dtype
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return TensorType(dtype, a.shape if a.shape is not None else b.shape)
+    dims = (y if x is None or (isinstance(y, int) and not isinstance(x, int)) else x for x, y in zip(a.shape, b.shape, strict=True))
+    return TensorType(dtype, tuple(dims))
+
+
+class _Rewriter:
+    def __init__(self, graph: Graph, rules: list[Rule], reasons: list[tuple[str, str, str]] | None):
+        self.graph, self.reasons = graph, reasons
+        self.table: dict[tuple[str, str], list[Rule]] = {}
+        for r in rules:
+            for key in r.ops:
+                self.table.setdefault(key, []).append(r)
+        self.graphs = list(graph.walk_graphs())
+        self.results = {v for g in self.graphs for v in g.outputs}
+        self.names = {n.name for g in self.graphs for n in g.nodes}
+        self.edits = 0
+        self.limit = 20 * len(self.names) + 200
+        self.recent: deque[str] = deque(maxlen=40)
+        self.unordered = False
+
+    def run(self) -> int:
+        before = -1
+        while before != self.edits:
+            before = self.edits
+            for graph in self.graphs:
+                self._sweep(graph)
+        return self.edits
+
+    def _sweep(self, graph: Graph) -> None:
+        done: list[Node] = []
+        stack = graph.nodes[::-1]
+        edits = self.edits
+        while stack:
+            node = stack.pop()
+            if node.graph is None:
+                continue
+            edit = self._match(node, graph)
+            if edit is None:
+                done.append(node)
+                continue
+            self._apply(edit, graph)
+            if node.graph is not None:
+                stack.append(node)
+            stack += edit.nodes[::-1]
+        if self.edits == edits:
+            return
+        graph.nodes = [n for n in done if n.graph is not None]
+        if self.unordered:
+            self.unordered = False
+            if not graph.sort():
+                raise InternalError(f"rewriting made a cycle; the last rules applied were {', '.join(dict.fromkeys(self.recent))}")
+
+    def _match(self, node: Node, graph: Graph) -> Edit | None:
+        rules = self.table.get((node.domain, node.op))
+        if rules is None:
+            return None
+        current = newest(node.domain, node.op)
+        if current is not None and node.since != current:
+            return None
+        for r in rules:
+            outcome = r.function(node, graph)
+            if isinstance(outcome, Edit):
+                if all(self._movable(old, new, outcome) for old, new in outcome.moves):
+                    self._count(r.name)
+                    return outcome
+            elif outcome is not None and self.reasons is not None:
+                self.reasons.append((r.name, node.name, outcome.reason))
+        return None
+
+    def _count(self, name: str) -> None:
+        self.edits += 1
+        self.recent.append(name)
+        if self.edits > self.limit:
+            raise InternalError(f"these rules undo each other for ever: {', '.join(dict.fromkeys(self.recent))}")
+
+    def _movable(self, old: Value, new: Value, edit: Edit) -> bool:
+        """Whether `new` can stand for `old`: a graph's output keeps its Value, so `new` must be able to give way to it."""
+        if old not in self.results or new.const is not None or new.producer in edit.nodes:
+            return True
+        home = old.producer.graph if old.producer is not None else None
+        return new not in self.results and new.producer is not None and new.producer.graph is home
+
+    def _apply(self, edit: Edit, graph: Graph) -> None:
+        root = edit.matched[0]
+        fresh = edit.nodes
+        for node in fresh:
+            node.graph = graph
+            given, node.inputs = node.inputs, ()
+            node.set_inputs(given)
+        for old, new in edit.moves:
+            self.unordered |= old.producer is not root
+            if new.producer in fresh and new not in self.results:
+                _take_place(old, new)
+            elif new.const is not None:
+                _detach(old)
+                old.const, old.type = new.const, new.type
+            elif old in self.results:
+                new.type = sharper(new.type, old.type)
+                _take_place(old, new)
+            else:
+                new.type = sharper(new.type, old.type)
+                _redirect(old, new)
+        origins = tuple(dict.fromkeys(name for n in edit.matched for name in n.origins))
+        for node in edit.matched:
+            self._drop_if_dead(node)
+        self._christen(fresh, root, origins)
+        for node in fresh:
+            _complete(node)
+
+    def _drop_if_dead(self, node: Node) -> None:
+        stack = [node]
+        while stack:
+            n = stack.pop()
+            if n.graph is None or any(v is not None and (v.uses or v in self.results) for v in n.outputs):
+                continue
+            home = n.graph
+            stack += [v.producer for v in n.inputs if v is not None and v.producer is not None and v.producer.graph is home]
+            n.set_inputs(())
+            for body in n.bodies:
+                body.remove(list(body.nodes))
+            n.graph = None
+
+    def _christen(self, fresh: list[Node], root: Node, origins: tuple[str, ...]) -> None:
+        for i, node in enumerate(fresh):
+            node.origins = origins
+            if root.graph is None and i == len(fresh) - 1:
+                node.name = root.name
+            else:
+                node.name = self._unique(f"{root.name}/{node.op}")
+            for k, v in enumerate(node.outputs):
+                if v is not None and not v.name:
+                    v.name = node.name + (f":{k}" if k else "")
+
+    def _unique(self, base: str) -> str:
+        name, count = base, 1
+        while name in self.names:
+            count += 1
+            name = f"{base}_{count}"
+        self.names.add(name)
+        return name
+
+
+def _take_place(old: Value, new: Value) -> None:
+    """`old` becomes what the producer of `new` gives; `new` is forgotten."""
+    producer = new.producer
+    assert producer is not None
+    _detach(old)
+    producer.outputs = tuple(old if v is new else v for v in producer.outputs)
+    old.producer = producer
+    old.type = sharper(old.type, new.type)
+    _redirect(new, old)
+
+
+def _detach(value: Value) -> None:
+    """Take a value from its producer, which gets a nameless one in its stead."""
+    producer = value.producer
+    if producer is not None:
+        stand_in = Value(value.name, value.type)
+        stand_in.producer = producer
+        producer.outputs = tuple(stand_in if v is value else v for v in producer.outputs)
+        value.producer = None
+
+
+def _redirect(old: Value, new: Value) -> None:
+    for node in {n: None for n, _ in old.uses}:
+        node.set_inputs(new if v is old else v for v in node.inputs)
+
+
+def _complete(node: Node) -> None:
+    """Infer the types a rule left open."""
+    if any(v is not None and v.type is None for v in node.outputs):
+        for v, t in zip(node.outputs, infer_node(node), strict=False):
+            if v is not None and v.type is None:
+                v.type = t

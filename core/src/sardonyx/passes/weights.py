@@ -1,0 +1,53 @@
+"""New weights made of old ones. Large ones are computed when somebody first reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sardonyx.ir.graph import Value
+from sardonyx.ir.tensor import Tensor
+from sardonyx.ir.types import TensorType
+from sardonyx.passes.edit import constant
+
+__all__ = ["channel_vector", "derived", "times", "wide"]
+
+LARGE = 64 * 1024
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """The array in a precision to compute in: float64 for float64, else float32."""
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
+
+
+def derived(value: Value, shape: tuple[int, ...], function: Callable[[np.ndarray], np.ndarray], name: str = "") -> Value:
+    """A constant of `shape` and the dtype of constant `value` that holds function(its array), computed lazily if large."""
+    tensor = value.const
+    assert tensor is not None
+
+    def read() -> np.ndarray:
+        return np.asarray(function(tensor.numpy())).astype(tensor.dtype, copy=False)
+
+    if tensor.nbytes <= LARGE:
+        return constant(read(), name or value.name)
+    return Value(name or value.name, TensorType(tensor.dtype, shape), Tensor(tensor.dtype, shape, read=read))
+
+
+def times(value: Value, factor: np.ndarray) -> Value:
+    """A constant of value * factor, where the factor broadcasts into the value's shape."""
+    assert value.const is not None
+    return derived(value, value.const.shape, lambda w: wide(w) * factor.astype(wide(w).dtype))
+
+
+def channel_vector(value: Value | None, rank: int | None, channels: int | None) -> np.ndarray | None:
+    """A constant as one float64 per channel (axis 1 of `rank`), if broadcasting it against such a tensor means that; else None."""
+    if value is None or value.const is None or rank is None or channels is None or value.const.dtype.kind not in "fV":
+        return None
+    shape = value.const.shape
+    if value.const.size == 1 and len(shape) <= rank:
+        return np.full(channels, float(value.const.numpy().reshape(-1)[0]))
+    padded = (1,) * (rank - len(shape)) + shape
+    if len(shape) > rank or padded != tuple(channels if i == 1 else 1 for i in range(rank)):
+        return None
+    return value.const.numpy().reshape(-1).astype(np.float64)
