@@ -1,9 +1,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from scipy import special
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.kernels import kernels
-from scipy import special
 
 BF16 = ml_dtypes.bfloat16
 TOLERANCE = {np.float16: 2.0**-10, BF16: 2.0**-7, np.float32: 5e-6, np.float64: 1e-13}

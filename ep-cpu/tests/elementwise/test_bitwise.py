@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.elementwise.bitwise import bit_shift, bitwise_not
 

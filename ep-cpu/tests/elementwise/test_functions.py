@@ -3,8 +3,9 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from sardonyx_ep_cpu.kernels import kernels
 from scipy import special
+
+from sardonyx_ep_cpu.kernels import kernels
 
 BF16 = ml_dtypes.bfloat16
 EPS = {np.float16: 2.0**-10, BF16: 2.0**-7, np.float32: 2.0**-23, np.float64: 2.0**-52}

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx_ep_cpu.kernels import kernels
 
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import to_onnx
 from sardonyx_ep_cpu.kernels import kernels

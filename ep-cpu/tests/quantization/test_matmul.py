@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx_ep_cpu.kernels import kernels
 from sardonyx_ep_cpu.ops.quantization.integer_product import pieces
 

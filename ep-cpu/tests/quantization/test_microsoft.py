@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from scipy import special
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.kernels import kernels
-from scipy import special
 
 
 def run(op, *inputs, **attributes):
