@@ -1,7 +1,7 @@
 """Resize: output sizes, and for each axis which input elements an output element takes with what weight.
 
-Positions are computed in float64. The nearest modes then round them to float32 first, so that a scale such as 1/3,
-which no float holds exactly, meets the integers and halves it means.
+Positions are computed in float64. Where they decide (nearest, inside or outside) they are first rounded to float32, so that
+a scale such as 1/3, which no float holds exactly, meets the integers and halves it means.
 """
 
 from __future__ import annotations
@@ -108,13 +108,14 @@ def resize_axis(size: int, out: int, scale: Fraction, mode: ResizeMode, roi: tup
     if size == 0 or out == 0:
         return ResizeAxis(out, np.zeros((out, 1), np.int64), None, None, False)
     position = _positions(size, out, scale, mode.coordinate_transformation_mode, roi)
-    outside = (position < 0) | (position > size - 1) if cropping else None
+    rounded = position.astype(np.float32).astype(np.float64)
+    outside = (rounded < 0) | (rounded > size - 1) if cropping else None
     if outside is not None and not outside.any():
         outside = None
     if mode.mode == "nearest":
         if mode.antialias:
             raise NodeError("antialias is for the modes linear and cubic, not nearest")
-        nearest = _nearest(position, mode.nearest_mode, scale)
+        nearest = _nearest(rounded, mode.nearest_mode, scale)
         return ResizeAxis(out, np.clip(nearest, 0, size - 1)[:, None], None, outside, False)
     indices, weights = _taps(position, mode, min(1.0, float(scale)) if mode.antialias else 1.0)
     if mode.exclude_outside:
@@ -153,8 +154,7 @@ def _positions(size: int, out: int, scale: Fraction, transformation: str, roi: t
     raise NodeError(f"coordinate_transformation_mode {transformation!r} is not one that Resize defines")
 
 
-def _nearest(position: np.ndarray, nearest_mode: str, scale: Fraction) -> np.ndarray:
-    x = position.astype(np.float32).astype(np.float64)
+def _nearest(x: np.ndarray, nearest_mode: str, scale: Fraction) -> np.ndarray:
     if nearest_mode == "downsample_ceil":
         nearest_mode = "ceil" if scale < 1 else "floor"
     if nearest_mode == "round_prefer_floor":

@@ -88,9 +88,7 @@ def _axis(xp: Any, g: Any, size: int, taps: Any, padding_mode: str, align_corner
         x, low, high = ((g + 1) * size - 1) / 2, -0.5, size - 0.5
     if taps is nearest_taps:
         x = xp.rint(x)
-    if padding_mode == "border":
-        x = xp.where((x < low) | (x > high), xp.clip(x, 0, size - 1), x)
-    elif padding_mode == "reflection":
+    if padding_mode == "reflection":
         x = _reflect(xp, x, low, high)
     indices, weights = taps(xp, x)
     if padding_mode == "border":
