@@ -12,7 +12,7 @@ from sardonyx.ir.graph import Graph, Model, Node, Value
 from sardonyx.ir.infer_contrib import CONTRIB
 from sardonyx.ir.proto import tensor_to_proto, type_from_proto, type_to_proto
 from sardonyx.ir.schema import schema
-from sardonyx.ir.types import OptionalType, SequenceType, TensorType, ValueType, type_string
+from sardonyx.ir.types import Dim, OptionalType, SequenceType, TensorType, ValueType, type_string
 
 __all__ = ["infer_graph", "infer_missing", "infer_model", "infer_node"]
 
@@ -41,6 +41,7 @@ def infer_model(proto: Any, model: Model, strict: bool) -> tuple[Any, set[str] |
         proto.graph.output.extend(outputs)
         return proto, None
     filled: set[str] = set()
+    symbols = {d.dim_param for vi in proto.graph.input for d in vi.type.tensor_type.shape.dim}
     known = {v.name: v for v in (*proto.graph.value_info, *proto.graph.output)}
     for vi in (*declared, *outputs):
         found = known.get(vi.name)
@@ -48,7 +49,7 @@ def infer_model(proto: Any, model: Model, strict: bool) -> tuple[Any, set[str] |
             proto.graph.value_info.append(vi)
             filled.add(vi.name)
         elif found.type != vi.type:
-            merged = _reconcile(vi.name, type_from_proto(vi.type), type_from_proto(found.type), model, strict)
+            merged = _reconcile(vi.name, type_from_proto(vi.type), type_from_proto(found.type), symbols, model, strict)
             if merged is not None:
                 found.type.CopyFrom(type_to_proto(merged))
                 filled.add(vi.name)
@@ -74,8 +75,11 @@ def _prepare(proto: Any) -> None:
         proto.ir_version = 8
 
 
-def _reconcile(name: str, said: ValueType, inferred: ValueType, model: Model, strict: bool) -> ValueType:
-    """The inferred type with what only the declared one knows, or None if that is nothing."""
+def _reconcile(name: str, said: ValueType, inferred: ValueType, symbols: set[str], model: Model, strict: bool) -> ValueType:
+    """The inferred type with what only the declared one knows, or None if that is nothing.
+
+    `symbols` are the names of the inputs' dims: a name that inference made up for a dim says less than any declared one.
+    """
     if not isinstance(said, TensorType) or not isinstance(inferred, TensorType):
         return said if inferred is None else None
     wrong = said.dtype is not None and inferred.dtype is not None and said.dtype != inferred.dtype
@@ -86,7 +90,7 @@ def _reconcile(name: str, said: ValueType, inferred: ValueType, model: Model, st
         wrong |= len(said.shape) != len(shape) or any(
             isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(said.shape, shape, strict=False)
         )
-        shape = tuple(a if b is None else b for a, b in zip(said.shape, shape, strict=False))
+        shape = tuple(a if b is None or (a is not None and _made_up(b, symbols)) else b for a, b in zip(said.shape, shape, strict=False))
     if wrong:
         text = f"{name!r} is declared {type_string(said)}{_dims(said)}, but its operators give {type_string(inferred)}{_dims(inferred)}"
         if strict:
@@ -95,6 +99,10 @@ def _reconcile(name: str, said: ValueType, inferred: ValueType, model: Model, st
         return None
     merged = TensorType(inferred.dtype if inferred.dtype is not None else said.dtype, shape)
     return merged if merged != inferred else None
+
+
+def _made_up(dim: Dim, symbols: set[str]) -> bool:
+    return isinstance(dim, str) and dim.startswith("unk__") and dim not in symbols
 
 
 def _dims(t: TensorType) -> str:
