@@ -92,6 +92,51 @@ class Engine {
     return py::make_tuple(outputs, steps);
   }
 
+  // Names, dtypes and dims (-1: free; None: any rank) of the feeds that run_feeds checks.
+  void bind(py::list feeds) {
+    feeds_.clear();
+    for (auto item : feeds) {
+      auto t = py::cast<py::tuple>(item);
+      Feed f;
+      f.name = py::reinterpret_borrow<py::object>(t[0]);
+      f.descr = py::reinterpret_borrow<py::object>(t[1]);
+      f.any_shape = t[2].is_none();
+      if (!f.any_shape)
+        for (auto d : py::cast<py::tuple>(t[2])) f.dims.push_back(d.is_none() ? -1 : py::cast<int64_t>(d));
+      if (f.dims.size() > kMaxRank) throw std::length_error("an input of more than 8 dimensions");
+      feeds_.push_back(std::move(f));
+    }
+  }
+
+  // Runs on a dict of feeds that are exactly as declared; None where they are not.
+  py::object run_feeds(py::handle feeds) {
+    const size_t n = feeds_.size();
+    if (!PyDict_CheckExact(feeds.ptr()) || static_cast<size_t>(PyDict_GET_SIZE(feeds.ptr())) != n || n > kFew) return py::none();
+    View views[kFew];
+    for (size_t i = 0; i < n; i++) {
+      const Feed& f = feeds_[i];
+      PyObject* o = PyDict_GetItemWithError(feeds.ptr(), f.name.ptr());
+      if (!o) {
+        if (PyErr_Occurred()) PyErr_Clear();
+        return py::none();
+      }
+      auto* a = reinterpret_cast<PyArrayObject*>(o);
+      if (!PyArray_CheckExact(o) || reinterpret_cast<PyObject*>(PyArray_DESCR(a)) != f.descr.ptr() || !PyArray_CHKFLAGS(a, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED))
+        return py::none();
+      const int rank = PyArray_NDIM(a);
+      if (f.any_shape ? rank > kMaxRank : rank != static_cast<int>(f.dims.size())) return py::none();
+      const npy_intp* dims = PyArray_DIMS(a);
+      views[i].shape.rank = rank;
+      for (int k = 0; k < rank; k++) {
+        if (!f.any_shape && f.dims[k] >= 0 && f.dims[k] != dims[k]) return py::none();
+        views[i].shape.d[k] = dims[k];
+      }
+      views[i].data = PyArray_DATA(a);
+    }
+    std::shared_ptr<Plan> plan = program_->whole(views);
+    return plan ? run_plan(*plan, views, n, nullptr) : run_segments(views, nullptr);
+  }
+
   size_t plan_bytes() { return program_->plan_bytes(); }
   void trim() { program_->trim(); }
 
@@ -205,8 +250,15 @@ class Engine {
     return a;
   }
 
+  struct Feed {
+    py::object name, descr;
+    bool any_shape = false;
+    std::vector<int64_t> dims;
+  };
+
   std::unique_ptr<Program> program_;
   std::vector<py::object> keep_;
+  std::vector<Feed> feeds_;
 };
 
 bool import_numpy() {
@@ -243,6 +295,8 @@ PYBIND11_MODULE(_native, m) {
   py::class_<Engine>(m, "Program")
       .def(py::init<py::list, py::list, std::vector<ValueId>, std::vector<ValueId>, std::map<std::string, int64_t>, int>())
       .def("run", &Engine::run)
+      .def("bind", &Engine::bind)
+      .def("run_feeds", &Engine::run_feeds)
       .def("run_timed", &Engine::run_timed)
       .def("plan_bytes", &Engine::plan_bytes)
       .def("trim", &Engine::trim);

@@ -120,6 +120,15 @@ class Executable:
         caller's buffers, or None where a fresh value is wanted; a provider may ignore it (core then copies)."""
         raise NotImplementedError
 
+    def bind_feeds(self, feeds: list[tuple[str, np.dtype, tuple[int | None, ...] | None]]) -> Callable[[Any], list[Any] | None] | None:
+        """An entry that takes the caller's dict of feeds itself, for an executable that is the whole plan, or None.
+
+        `feeds` are name, dtype and declared dims (None: free) of the inputs in order. The entry checks the dict and returns
+        the outputs, fresh arrays of the caller's own, or None where anything is not exactly as declared: core then takes
+        the long way, which converts or says what is wrong. An executable that checks faster than core overrides this.
+        """
+        return None
+
 
 class Allocator:
     """The memory space of a device provider. Host arrays go in by from_host and come back by to_host; a device array is

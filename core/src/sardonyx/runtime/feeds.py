@@ -29,6 +29,10 @@ class Feed:
         self.dynamic = shape is None or not all(isinstance(d, int) for d in shape)
         self.optional = isinstance(value.type, OptionalType) or default is not None
 
+    def dims(self) -> tuple[int | None, ...] | None:
+        """The declared shape with None for every free dimension."""
+        return None if self.shape is None else tuple(d if isinstance(d, int) else None for d in self.shape)
+
     def check(self, x: Any) -> Any:
         """`x` as the plan takes it (a tensor: an ndarray of the declared dtype); InvalidInput if it does not fit."""
         if self.dtype is None:

@@ -79,7 +79,8 @@ class Plan:
         for slot, value in preset.items():
             self._rest[slot - n_inputs] = value
         self._free_early()
-        self.run = self._direct() or self._run
+        self.whole = self._whole()
+        self.run = self._run if self.whole is None else self._direct(self.whole)
 
     def _free_early(self) -> None:
         last: dict[int, Any] = {}
@@ -90,14 +91,15 @@ class Plan:
             if slot not in self.outputs and slot not in self.preset:
                 step.frees.append(slot)
 
-    def _direct(self) -> Callable[..., list[Any]] | None:
-        """The executable's own run, where it is the whole plan."""
+    def _whole(self) -> Executable | None:
+        """The executable that is the whole plan, if there is one."""
         if len(self.steps) != 1 or not isinstance(self.steps[0], ExecStep) or self.preset:
             return None
         step = self.steps[0]
-        if step.inputs != list(range(self.n_inputs)) or step.outputs != self.outputs:
-            return None
-        executable = step.executable
+        return step.executable if step.inputs == list(range(self.n_inputs)) and step.outputs == self.outputs else None
+
+    @staticmethod
+    def _direct(executable: Executable) -> Callable[..., list[Any]]:
         return lambda inputs, ctx=None: executable.run(inputs, ctx=ctx)
 
     def _run(self, inputs: list[Any], ctx: RunContext | None = None) -> list[Any]:

@@ -102,6 +102,14 @@ class InferenceSession:
         self._plan, self._placement = self._compile(model)
         self._warn_fallback()
         self._profile = self._new_profile() if self._options.enable_profiling else None
+        self._entry = self._bind()
+
+    def _bind(self) -> Any:
+        """The executable's own entry for feeds, where one executable is the whole plan and nothing is recorded."""
+        plan_feeds = [(f.name, f.dtype, f.dims()) for f in self._feeds if f.dtype is not None and not f.optional]
+        if self._plan.whole is None or self._profile is not None or len(plan_feeds) != len(self._feeds):
+            return None
+        return self._plan.whole.bind_feeds(plan_feeds)  # type: ignore[arg-type]
 
     def _timed(self, phase: str, start: float) -> float:
         now = time.perf_counter()
@@ -197,6 +205,10 @@ class InferenceSession:
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
         """Run the model. Returns the outputs (or those named, internal tensors included) as a list of numpy arrays that are
         the caller's own. Raises InvalidInput for wrong feeds, NodeError where a node fails, RunCancelled."""
+        if output_names is None and run_options is None and self._entry is not None:
+            direct = self._entry(input_feed)
+            if direct is not None:
+                return direct
         feeds = self._check(input_feed)
         ctx = self._context(run_options) if run_options is not None or self._profile is not None else None
         if output_names is None or len(output_names) == 0:
@@ -261,6 +273,7 @@ class InferenceSession:
         stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
         path = self._profile.save(f"{self._options.profile_file_prefix}{stamp}_{os.getpid()}.json")
         self._profile = None
+        self._entry = self._bind()
         return path
 
     def get_profiling_start_time_ns(self) -> int:
