@@ -6,6 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from onnx import defs, helper
+
 from sardonyx.ep.kernels import FILLED
 from sardonyx_ep_cpu.kernels import kernels
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.training import adagrad, adam, momentum
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.kernels import kernels
 from sardonyx_ep_cpu.ops.indexing.pad import pad_1, pad_2, pad_11, pad_18

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.indexing.place import one_hot_9, one_hot_11, scatter, tensor_scatter
 

@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.kernels import kernels
 from sardonyx_ep_cpu.ops.indexing.select import compress, eye_like, reverse_sequence, trilu, unique

@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.random.draw import (
     bernoulli,

@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.reduce.arg import arg_max_1, arg_max_12, arg_min_1, arg_min_12, cum_prod
 

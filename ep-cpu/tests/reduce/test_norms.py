@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+
 from sardonyx_ep_cpu.ops.reduce import norms as n
 
 X = np.random.default_rng(0).standard_normal((3, 4, 5)).astype(np.float32)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.sequence import optionals as o
 from sardonyx_ep_cpu.ops.sequence import sequences as s

@@ -1,4 +1,5 @@
 import pytest
+
 from sardonyx.errors import InvalidModel, NotSupported
 from sardonyx_ep_cpu.ops.strings.re2 import compile_re2
 

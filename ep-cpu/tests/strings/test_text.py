@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.strings.text import regex_full_match, string_concat, string_normalizer, string_split
 

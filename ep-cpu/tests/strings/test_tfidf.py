@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+
 from sardonyx.errors import InvalidModel
 from sardonyx_ep_cpu.ops.strings.tfidf import tf_idf_vectorizer
 
