@@ -1,0 +1,1 @@
+"""Kernels of the domain ai.onnx.ml, one module per family."""
