@@ -33,7 +33,7 @@ def infer_model(proto: Any, model: Model, strict: bool) -> tuple[Any, set[str] |
     outputs = list(proto.graph.output)
     _prepare(proto)
     try:
-        proto = onnx.shape_inference.infer_shapes(proto, data_prop=True)
+        proto = onnx.shape_inference.infer_shapes(proto, data_prop=_steps_are_small(proto.graph))
     except Exception as e:
         model.warnings.append(f"shape inference failed: {e}")
         proto.graph.value_info.extend(declared)
@@ -73,6 +73,30 @@ def _prepare(proto: Any) -> None:
         del graph.input[:]
         graph.input.extend(kept)
         proto.ir_version = 8
+
+
+def _steps_are_small(graph: Any, outer: dict[str, Any] | None = None) -> bool:
+    """Whether every Slice has a constant step, and no huge one: onnx's propagation of values adds the step until it passes
+    the end, so near the limits of int64 it overflows and never ends, or crashes."""
+    known = {**(outer or {}), **{t.name: t for t in graph.initializer}}
+    for node in graph.node:
+        for a in node.attribute:
+            if a.type == a.GRAPH and not _steps_are_small(a.g, known):
+                return False
+        if node.op_type == "Constant":
+            known |= {node.output[0]: a.t for a in node.attribute if a.name == "value" and a.type == a.TENSOR}
+        elif node.op_type == "Slice" and len(node.input) > 4 and node.input[4] and not _is_small(known.get(node.input[4])):
+            return False
+    return True
+
+
+def _is_small(t: Any) -> bool:
+    from onnx import numpy_helper
+
+    if t is None or t.data_location == t.EXTERNAL or len(t.dims) != 1 or not 0 <= t.dims[0] <= 64:
+        return False
+    steps = numpy_helper.to_array(t)
+    return bool(((steps > -(2**31)) & (steps < 2**31)).all())
 
 
 def _reconcile(name: str, said: ValueType, inferred: ValueType, symbols: set[str], model: Model, strict: bool) -> ValueType:
