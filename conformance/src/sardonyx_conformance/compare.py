@@ -92,4 +92,5 @@ def _describe(where: str, got: np.ndarray, want: np.ndarray, wrong: np.ndarray, 
     with np.errstate(all="ignore"):
         worst = np.nanmax(np.abs(g - w), initial=0)
     shown = "; ".join(f"at {p.tolist()} {got[tuple(p)]!s} not {want[tuple(p)]!s}" for p in places[:3])
-    return f"{where} ({got.dtype}{list(got.shape)}): {len(places)} of {got.size} elements are wrong (rtol {rtol}, atol {atol}, worst {worst:.3g}): {shown}"
+    limits = f"rtol {rtol}, atol {atol}, worst {worst:.3g}"
+    return f"{where} ({got.dtype}{list(got.shape)}): {len(places)} of {got.size} elements are wrong ({limits}): {shown}"

@@ -37,7 +37,6 @@ def make_target(config: pytest.Config) -> Any:
     """The provider under test, made once per run. Raises UsageError without --ep, or if it cannot be used."""
     if not hasattr(config, "_sardonyx_target"):
         from sardonyx.errors import SardonyxError
-
         from sardonyx_conformance.ledger import LedgerError
         from sardonyx_conformance.target import Target
 

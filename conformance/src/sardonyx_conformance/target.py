@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+
 import sardonyx
 from sardonyx.errors import NotSupported
 from sardonyx.runtime import discovery
-
 from sardonyx_conformance.ledger import Ledger, find_ledger
 
 __all__ = ["NOT_CLAIMED", "VARIANTS", "Target"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
+
 import sardonyx
 
 __all__ = ["ONNX_KINDS", "OUTCOMES", "Report", "outcome"]

@@ -84,7 +84,7 @@ def _steps_are_small(graph: Any, outer: dict[str, Any] | None = None) -> bool:
             if a.type == a.GRAPH and not _steps_are_small(a.g, known):
                 return False
         if node.op_type == "Constant":
-            known |= {node.output[0]: a.t for a in node.attribute if a.name == "value" and a.type == a.TENSOR}
+            known.update((node.output[0], a.t) for a in node.attribute if a.name == "value" and a.type == a.TENSOR)
         elif node.op_type == "Slice" and len(node.input) > 4 and node.input[4] and not _is_small(known.get(node.input[4])):
             return False
     return True
