@@ -130,7 +130,9 @@ def _converter(source: np.dtype, target: np.dtype, saturate: bool, round_mode: s
 
 def _to_integer(source: np.dtype, target: np.dtype) -> _Converter:
     if is_float(source):
-        return lambda xp, x: _float_to_integer(xp, _widen(xp, x), target)
+        info: Any = ml_dtypes.iinfo(target)
+        low, high = int(info.min) - 1, int(info.max) + 1
+        return lambda xp, x: _float_to_integer(xp, _widen(xp, x), target, low, high)
     return lambda xp, x: x.astype(xp.int8).astype(target)
 
 
@@ -157,11 +159,10 @@ def _single(xp, x):
     return (bits | (y != x)).astype(xp.int32).view(xp.float32)
 
 
-def _float_to_integer(xp, x, dtype):
-    info: Any = ml_dtypes.iinfo(dtype)
+def _float_to_integer(xp, x, dtype, low: int, high: int):
     if dtype in _SMALL_INTEGERS:
         x = xp.rint(x)
-    if x.size == 0 or (float(xp.min(x)) > int(info.min) - 1 and float(xp.max(x)) < int(info.max) + 1):
+    if x.size == 0 or (float(x.min()) > low and float(x.max()) < high):
         return x.astype(dtype)
     low_bits = xp.where(xp.abs(x) < 2.0**63, x, 0).astype(xp.int64)
     if dtype == np.uint64:

@@ -11,6 +11,7 @@ from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.elementwise import special
 from sardonyx_ep_cpu.ops.elementwise.blocks import in_blocks
+from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["ops"]
 
@@ -24,14 +25,10 @@ def sigmoid(xp, x):
 
 
 def _sigmoid(xp, x, y):
-    _one_plus_exp(xp, x, y, -1.0)
-    xp.reciprocal(y, out=y)
-
-
-def _one_plus_exp(xp, x, y, scale):
-    xp.multiply(x, scale, out=y)
+    xp.negative(x, out=y)
     xp.exp(y, out=y)
     y += 1
+    xp.reciprocal(y, out=y)
 
 
 @ops.add("Swish", since=24)
@@ -39,7 +36,9 @@ def swish(xp, x, *, alpha=1.0):
     """x sigmoid(alpha x)."""
 
     def chain(xp, x, y):
-        _one_plus_exp(xp, x, y, -alpha)
+        xp.multiply(x, -alpha, out=y)
+        xp.exp(y, out=y)
+        y += 1
         xp.divide(x, y, out=y)
 
     return in_blocks(xp, chain, x)
@@ -50,10 +49,7 @@ def swiglu(xp, a, b, *, alpha=1.0):
     """Swish(a) b for a and b of one shape; raises NodeError otherwise."""
     if a.shape != b.shape:
         raise NodeError(f"SwiGLU: A has shape {a.shape}, B {b.shape}; they must be equal")
-    if a.dtype.itemsize == 2:
-        wide = swish(xp, a.astype(xp.float32), alpha=alpha)
-        return (wide * b.astype(xp.float32)).astype(a.dtype)
-    return swish(xp, a, alpha=alpha) * b
+    return (swish(xp, widen(a), alpha=alpha) * widen(b)).astype(a.dtype, copy=False)
 
 
 @ops.add("Gelu", since=20)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sardonyx_ep_cpu.precision import is_half
+
 __all__ = ["in_blocks", "in_single"]
 
 _BLOCK = 16384  # elements: a few float32 temporaries of this length fit in a second-level cache
@@ -18,7 +20,7 @@ def in_blocks(xp: Any, chain: Callable[[Any, Any, Any], None], x: Any) -> Any:
     """
     y = xp.empty(x.shape, x.dtype)
     source, target = x.reshape(-1), y.reshape(-1)
-    narrow = x.dtype.itemsize == 2
+    narrow = is_half(x.dtype)
     for start in range(0, source.size, _BLOCK):
         block, out = source[start : start + _BLOCK], target[start : start + _BLOCK]
         if narrow:
@@ -33,6 +35,6 @@ def in_blocks(xp: Any, chain: Callable[[Any, Any, Any], None], x: Any) -> Any:
 
 def in_single(xp: Any, function: Callable[[Any], Any], x: Any) -> Any:
     """`function(x)`; for float16 and bfloat16 computed in float32 and rounded."""
-    if x.dtype.itemsize == 2:
+    if is_half(x.dtype):
         return function(x.astype(xp.float32)).astype(x.dtype)
     return function(x)

@@ -48,7 +48,8 @@ def hard_sigmoid(xp, x, *, alpha=0.20000000298023224, beta=0.5):
     def chain(xp, x, y):
         xp.multiply(x, alpha, out=y)
         y += beta
-        xp.clip(y, 0, 1, out=y)
+        xp.maximum(y, 0, out=y)
+        xp.minimum(y, 1, out=y)
 
     return in_blocks(xp, chain, x)
 
@@ -62,7 +63,8 @@ def hard_swish(xp, x):
 def _hard_swish(xp, x, y):
     xp.multiply(x, 1 / 6, out=y)
     y += 0.5
-    xp.clip(y, 0, 1, out=y)
+    xp.maximum(y, 0, out=y)
+    xp.minimum(y, 1, out=y)
     y *= x
 
 

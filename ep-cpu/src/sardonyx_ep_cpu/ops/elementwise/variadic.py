@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sardonyx.ep import KernelSet
+from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["ops"]
 
@@ -22,8 +23,7 @@ def mean(xp, *xs):
 
 
 def _total(xp, xs):
-    if xs[0].dtype.itemsize == 2:
-        xs = [x.astype(xp.float32) for x in xs]
+    xs = [widen(x) for x in xs]
     total = xs[0] + xs[1]
     for x in xs[2:]:
         total = total + x
