@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from sardonyx.errors import InvalidModel
 from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_from_proto
+from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.proto import Files, dense, tensor_from_proto, type_from_proto
 from sardonyx.ir.schema import newest, since_version
@@ -17,6 +20,18 @@ __all__ = ["Builder", "Scope", "domain_of", "function_key"]
 
 MAX_DEPTH = 64
 MAX_NODES = 1 << 20
+
+# Constant's attributes, and the element types of what they hold (None: the tensor's own).
+CONSTANT_TYPES: dict[str, Any] = {
+    "value": None,
+    "sparse_value": None,
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_string": STRING,
+    "value_strings": STRING,
+}
 
 
 class Scope:
@@ -208,16 +223,16 @@ class Builder:
 
     @staticmethod
     def _constant(n: Any, attrs: dict[str, Any], outputs: list[Value | None]) -> None:
-        from sardonyx.ep.shape_kernels import shape_kernels
-
         if len(attrs) != 1 or len(outputs) != 1 or outputs[0] is None:
             raise InvalidModel(
                 f"node {n.name!r} (Constant): it must have one output and exactly one value attribute, it has {sorted(attrs)}"
             )
-        kernel = shape_kernels.versions("", "Constant")[-1]
+        ((name, given),) = attrs.items()
+        if name not in CONSTANT_TYPES or (CONSTANT_TYPES[name] is None) is not isinstance(given, np.ndarray):
+            raise InvalidModel(f"node {n.name!r} (Constant): attribute {name!r} is unknown, or not of its type")
         value = outputs[0]
         try:
-            value.const = Tensor.of(kernel.function(None, **attrs))
+            value.const = Tensor.of(np.asarray(given, CONSTANT_TYPES[name]))
         except (TypeError, ValueError, OverflowError) as e:
             raise InvalidModel(f"node {n.name!r} (Constant): {e}") from e
         value.type = TensorType(value.const.dtype, value.const.shape)

@@ -207,16 +207,14 @@ def type_to_proto(t: ValueType) -> Any:
     return p
 
 
-def tensor_to_proto(array: np.ndarray | Tensor, name: str = "") -> Any:
-    """A TensorProto with raw data (strings: string_data); sub-byte types are packed."""
+def tensor_to_proto(tensor: np.ndarray | Tensor, name: str = "") -> Any:
+    """A TensorProto with raw data (strings: string_data); types below 8 bits are packed."""
     import onnx
-    from onnx import numpy_helper
 
-    array = array.numpy() if isinstance(array, Tensor) else np.asarray(array)
-    if array.dtype == STRING or array.dtype.kind in "US":
-        t = onnx.TensorProto(name=name, data_type=onnx.TensorProto.STRING, dims=array.shape)
-        t.string_data.extend(s if isinstance(s, bytes) else str(s).encode("utf-8", "surrogateescape") for s in array.reshape(-1))
-        return t
-    if array.dtype in PACKED_BITS:
-        return numpy_helper.from_array(array, name)
-    return onnx.TensorProto(name=name, data_type=to_onnx(array.dtype), dims=array.shape, raw_data=np.ascontiguousarray(array).tobytes())
+    tensor = tensor if isinstance(tensor, Tensor) else Tensor.of(tensor)
+    t = onnx.TensorProto(name=name, data_type=to_onnx(tensor.dtype), dims=tensor.shape)
+    if tensor.dtype == STRING:
+        t.string_data.extend(s if isinstance(s, bytes) else str(s).encode("utf-8", "surrogateescape") for s in tensor.numpy().reshape(-1))
+    else:
+        t.raw_data = bytes(tensor.packed())
+    return t

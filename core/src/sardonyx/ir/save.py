@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import Any
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
 
-from sardonyx.errors import InvalidInput, InvalidModel
-from sardonyx.ir.attributes import GRAPH, attribute_to_proto
+from sardonyx.errors import InvalidInput
+from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_to_proto
+from sardonyx.ir.dtypes import STRING, to_onnx
 from sardonyx.ir.graph import Graph, Model, Node, Value
 from sardonyx.ir.proto import tensor_to_proto, type_to_proto
-from sardonyx.ir.schema import STANDARD, schema
+from sardonyx.ir.schema import KNOWN, in_force, schema
 from sardonyx.ir.tensor import Tensor
 
 __all__ = ["Names", "graph_to_proto", "node_to_proto", "save", "to_proto"]
 
 EXTERNAL_LIMIT = 1 << 30
 EXTERNAL_TENSOR = 1024
+PAGE = 4096
+
+WriteTensor = Callable[[Tensor, str], Any]
 
 
 class Names:
@@ -31,123 +38,245 @@ class Names:
             return ""
         name = self.of.get(value)
         if name is None:
-            base = name = value.name or "value"
-            count = 0
-            while name in self.taken:
-                count += 1
-                name = f"{base}_{count}"
-            self.taken.add(name)
-            self.of[value] = name
+            name = self.of[value] = self.fresh(value.name or "value")
+        return name
+
+    def fresh(self, name: str) -> str:
+        """`name`, or that with a number if it is taken."""
+        base, count = name, 0
+        while name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name)
         return name
 
 
-def node_to_proto(node: Node, names: Names, visible: frozenset[Value] = frozenset()) -> Any:
+def node_to_proto(
+    node: Node, names: Names, visible: frozenset[Value] = frozenset(), write: WriteTensor = tensor_to_proto, typed: bool = False
+) -> Any:
     """A NodeProto with the names of `names`. Bodies do not repeat constants that are `visible` from outside."""
     import onnx
 
-    p = onnx.NodeProto(op_type=node.op, domain=node.domain, name=node.name)
+    p: Any = onnx.NodeProto(op_type=node.op, domain=node.domain, name=node.name)
     p.input.extend(names.get(v) for v in node.inputs)
     p.output.extend(names.get(v) for v in node.outputs)
     known = schema(node.domain, node.op, node.since)
     for key, value in node.attrs.items():
         if isinstance(value, Graph):
-            p.attribute.append(onnx.AttributeProto(name=key, type=GRAPH, g=graph_to_proto(value, names, visible)))
+            p.attribute.add(name=key, type=GRAPH).g.CopyFrom(graph_to_proto(value, names, visible, write, typed))
+        elif isinstance(value, list) and value and isinstance(value[0], Graph):
+            p.attribute.add(name=key, type=GRAPHS).graphs.extend(graph_to_proto(g, names, visible, write, typed) for g in value)
         elif value is not None:
             p.attribute.append(attribute_to_proto(key, value, known))
     return p
 
 
-def graph_to_proto(graph: Graph, names: Names, visible: frozenset[Value], overridable: dict[str, Tensor] | None = None) -> Any:
-    """A GraphProto. Constants are written where they are first needed, unless they are `visible` from an enclosing graph."""
+def graph_to_proto(
+    graph: Graph,
+    names: Names,
+    visible: frozenset[Value] = frozenset(),
+    write: WriteTensor = tensor_to_proto,
+    typed: bool = False,
+    overridable: dict[str, Tensor] | None = None,
+) -> Any:
+    """A GraphProto; `typed` writes the types of inner values too. Constants are written where they are first needed, unless
+    they are `visible` from an enclosing graph."""
     import onnx
 
-    g = onnx.GraphProto(name=graph.name or "graph")
+    g: Any = onnx.GraphProto(name=graph.name or "graph")
     for v in graph.inputs:
         g.input.add(name=names.get(v)).type.CopyFrom(type_to_proto(v.type))
         if overridable and v.name in overridable:
-            g.initializer.append(tensor_to_proto(overridable[v.name], names.get(v)))
-    constants = [v for v in graph.constants() if v not in visible]
-    for node in graph.nodes:
-        for body in node.bodies:
-            constants += [v for v in body.captures() if v.const is not None and v not in visible]
-    constants = list(dict.fromkeys(constants))
-    visible = visible | frozenset(constants)
+            g.initializer.append(write(overridable[v.name], names.get(v)))
+    constants = {v: None for v in _constants(graph) if v not in visible}
+    given = [v for node in graph.nodes for v in node.outputs if v is not None]
+    for v in (*graph.outputs, *given):
+        names.get(v)
     for v in constants:
         assert v.const is not None
-        g.initializer.append(tensor_to_proto(v.const, names.get(v)))
+        g.initializer.append(write(v.const, names.get(v)))
+    visible = visible | constants.keys()
     for node in graph.nodes:
-        g.node.append(node_to_proto(node, names, visible))
-    for v in graph.outputs:
-        g.output.add(name=names.get(v)).type.CopyFrom(type_to_proto(v.type))
+        g.node.append(node_to_proto(node, names, visible, write, typed))
+    _outputs(g, graph, names, {*given, *constants, *(graph.inputs if overridable is not None else ())})
+    if typed:
+        outputs = set(graph.outputs)
+        for v in given:
+            if v.type is not None and v not in outputs:
+                g.value_info.add(name=names.get(v)).type.CopyFrom(type_to_proto(v.type))
     return g
 
 
-def to_proto(model: Model, *, opset: int | None = None) -> Any:
-    """A ModelProto of the model. Every node must be valid at the opset written (`opset`, or the newest any node needs)."""
-    import onnx
-    from onnx import defs
+def _constants(graph: Graph) -> Iterator[Value]:
+    """Constants that the graph or its bodies use."""
+    yield from graph.constants()
+    for node in graph.nodes:
+        for body in node.bodies:
+            yield from (v for v in body.captures() if v.const is not None)
 
-    needs: dict[str, int] = {}
-    for node in model.graph.walk_nodes():
-        needs[node.domain] = max(needs.get(node.domain, 1), node.since)
-    target = opset or max(needs.get("", 1), model.opsets.get("", 1))
-    for node in model.graph.walk_nodes():
-        if node.domain != "":
-            continue
-        try:
-            in_force = defs.get_schema(node.op, target, "").since_version
-        except Exception:
-            in_force = node.since if schema("", node.op, node.since) is None else None
-        if in_force != node.since:
-            raise InvalidModel(
-                f"cannot write opset {target}: node {node.name!r} is {node.op}-{node.since}, which opset {target} does not have"
-            )
-    p = onnx.ModelProto(
-        ir_version=max(model.ir_version, 8),
+
+def _outputs(g: Any, graph: Graph, names: Names, own: set[Value]) -> None:
+    """An output has to be this graph's own, and once only: an Identity makes others so."""
+    for v in graph.outputs:
+        name = names.get(v)
+        if v not in own:
+            name = names.fresh(name)
+            g.node.add(op_type="Identity", name=name, input=[names.get(v)], output=[name])
+        own.discard(v)
+        g.output.add(name=name).type.CopyFrom(type_to_proto(v.type))
+
+
+def to_proto(model: Model, *, opset: int | None = None) -> Any:
+    """A ModelProto of the model.
+
+    `opset` is the version of ONNX's operator set to write: nodes are brought to it by undoing changes of form and by
+    function bodies; InvalidModel names the first node for which there is no way. By default it is the newest that a node
+    needs, or the loaded model's, if the model has nodes without newer form.
+    """
+    return _to_proto(model, opset, tensor_to_proto)
+
+
+def _to_proto(model: Model, opset: int | None, write: WriteTensor) -> Any:
+    import onnx
+
+    graph, versions = _at_versions(model, opset)
+    p: Any = onnx.ModelProto(
         producer_name=model.producer_name,
         producer_version=model.producer_version,
         domain=model.domain,
         model_version=model.version,
         doc_string=model.doc,
     )
-    domains = {"": target} | {
-        d: (model.opsets.get(d, v) if d not in STANDARD else max(v, model.opsets.get(d, 1))) for d, v in needs.items() if d
-    }
-    for domain, version in domains.items():
+    for domain, version in versions.items():
         p.opset_import.add(domain=domain, version=version)
+    p.ir_version = max(4, onnx.helper.find_min_ir_version_for(p.opset_import, ignore_unknown=True))
     for key, value in model.metadata.items():
         p.metadata_props.add(key=key, value=value)
-    p.graph.CopyFrom(graph_to_proto(model.graph, Names(), frozenset(), model.overridable))
+    p.graph.CopyFrom(graph_to_proto(graph, Names(), write=write, typed=True, overridable=model.overridable))
+    p.graph.doc_string = model.graph_doc
     return p
 
 
-def save(model: Model, path: str | os.PathLike[str], *, opset: int | None = None, external: bool | None = None) -> None:
-    """Write the model to `path`; weights go to `path`.data where they exceed 1 GiB in all, or by `external`."""
-    import onnx
+def _at_versions(model: Model, opset: int | None) -> tuple[Graph, dict[str, int]]:
+    """The graph, lowered if need be, and the operator set versions that its nodes are of."""
+    from sardonyx.ir.extract import clone_graph
+    from sardonyx.ir.lower import lower
 
-    p = to_proto(model, opset=opset)
-    total = sum(len(t.raw_data) for t in p.graph.initializer)
-    if external is None:
-        external = total > EXTERNAL_LIMIT
+    graph, versions = model.graph, {}
+    needs = _needs(graph)
+    needs.setdefault("", 1)
+    if opset is not None and not 1 <= opset <= KNOWN[""]:
+        raise InvalidInput(f"opset {opset} is not one from 1 to {KNOWN['']}")
+    for domain, need in needs.items():
+        asked = opset if domain == "" else None
+        known = model.opsets.get(domain, 1)
+        version = asked if asked is not None else max(need, known)
+        if domain in KNOWN and not _all_in_force(graph, domain, version):
+            version = asked if asked is not None else known
+            if graph is model.graph:
+                graph = clone_graph(graph)
+            lower(graph, domain, version)
+        versions[domain] = version
+    for domain in _needs(graph):
+        versions.setdefault(domain, max(_needs(graph)[domain], model.opsets.get(domain, 1)))
+    return graph, versions
+
+
+def _needs(graph: Graph) -> dict[str, int]:
+    needs: dict[str, int] = {}
+    for node in graph.walk_nodes():
+        needs[node.domain] = max(needs.get(node.domain, 1), node.since)
+    return needs
+
+
+def _all_in_force(graph: Graph, domain: str, version: int) -> bool:
+    nodes = {(n.op, n.since) for n in graph.walk_nodes() if n.domain == domain and schema(domain, n.op, n.since) is not None}
+    return all(in_force(domain, op, version) == since for op, since in nodes)
+
+
+class _DataFile:
+    """Writes large tensors to a file beside the model, each once and aligned for mapping."""
+
+    def __init__(self, file: BinaryIO, location: str):
+        self.file, self.location = file, location
+        self.places: dict[int, tuple[int, int]] = {}
+        self.kept: list[Tensor] = []
+
+    def __call__(self, tensor: Tensor, name: str = "") -> Any:
+        import onnx
+
+        if tensor.dtype == STRING or tensor.nbytes < EXTERNAL_TENSOR:
+            return tensor_to_proto(tensor, name)
+        place = self.places.get(id(tensor))
+        if place is None:
+            data = tensor.packed()
+            self.file.write(b"\0" * (-self.file.tell() % PAGE))
+            place = self.places[id(tensor)] = (self.file.tell(), len(data))
+            self.file.write(data)
+            self.kept.append(tensor)
+        t = onnx.TensorProto(name=name, data_type=to_onnx(tensor.dtype), dims=tensor.shape, data_location=onnx.TensorProto.EXTERNAL)
+        for key, value in (("location", self.location), ("offset", str(place[0])), ("length", str(place[1]))):
+            t.external_data.add(key=key, value=value)
+        return t
+
+
+def save(model: Model, path: str | os.PathLike[str], *, opset: int | None = None, external: bool | None = None) -> None:
+    """Write the model to `path`; weights go to `path`.data where they exceed 1 GiB in all, or by `external`.
+
+    Both files appear whole or not at all. See `to_proto` for `opset`. Raises InvalidInput where the file cannot be written
+    or is too large without external data, InvalidModel where `opset` lacks what a node does.
+    """
     path = os.fspath(path)
-    if external:
-        _move_out(p, path + ".data")
+    if external is None:
+        external = _weight_bytes(model.graph) > EXTERNAL_LIMIT
+    data_path = path + ".data"
     try:
-        onnx.save(p, path)
+        with contextlib.ExitStack() as stack:
+            if external:
+                file = stack.enter_context(_replacing(data_path))
+                p = _to_proto(model, opset, _DataFile(file, os.path.basename(data_path)))
+            else:
+                p = _to_proto(model, opset, tensor_to_proto)
+            stack.enter_context(_replacing(path)).write(_serialized(p, path))
     except OSError as e:
         raise InvalidInput(f"cannot write {path}: {e}") from e
 
 
-def _move_out(p: Any, data_path: str) -> None:
-    """Move large raw data to a file beside the model, aligned for mapping."""
-    with open(data_path, "wb") as f:
-        for t in p.graph.initializer:
-            if len(t.raw_data) < EXTERNAL_TENSOR:
-                continue
-            f.write(b"\0" * (-f.tell() % 4096))
-            entries = {"location": os.path.basename(data_path), "offset": str(f.tell()), "length": str(len(t.raw_data))}
-            f.write(t.raw_data)
-            t.ClearField("raw_data")
-            t.data_location = t.EXTERNAL
-            for key, value in entries.items():
-                t.external_data.add(key=key, value=value)
+def _serialized(p: Any, path: str) -> bytes:
+    try:
+        data: bytes = p.SerializeToString()
+    except Exception as e:
+        raise InvalidInput(f"{path}: the model cannot be written as one file (2 GiB at most); use external=True: {e}") from e
+    return data
+
+
+@contextlib.contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when all went well."""
+    folder, name = os.path.split(os.path.abspath(path))
+    handle, temporary = tempfile.mkstemp(prefix=name + ".", suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _weight_bytes(graph: Graph) -> int:
+    tensors = {id(v.const): v.const.nbytes for v in _all_constants(graph.walk_graphs()) if v.const is not None}
+    return sum(tensors.values())
+
+
+def _all_constants(graphs: Iterable[Graph]) -> Iterator[Value]:
+    for graph in graphs:
+        yield from graph.constants()

@@ -10,7 +10,7 @@ import numpy as np
 
 from sardonyx.ir.dtypes import from_name
 
-__all__ = ["KNOWN", "STANDARD", "Formal", "Schema", "newest", "schema", "since_version"]
+__all__ = ["KNOWN", "STANDARD", "Formal", "Schema", "in_force", "newest", "schema", "since_version"]
 
 # The operator set versions that this release was written against, by domain of ONNX's own.
 KNOWN = {"": 28, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1}
@@ -69,30 +69,34 @@ def _formal(formals: tuple[Formal, ...], index: int) -> Formal | None:
 
 @cache
 def since_version(domain: str, op: str, opset: int) -> int | None:
-    """The since_version of the operator's schema in force at `opset`, or None if onnx.defs does not know it."""
+    """The since_version of the operator's schema in force at `opset` (where that is deprecated, of the one before it, if
+    there is one), or None if onnx.defs does not know it."""
     from onnx import defs
 
     try:
-        return defs.get_schema(op, opset, domain).since_version
+        s = defs.get_schema(op, opset, domain)
     except Exception:
         return None
+    before = since_version(domain, op, s.since_version - 1) if s.deprecated and s.since_version > 1 else None
+    return s.since_version if before is None else before
+
+
+@cache
+def in_force(domain: str, op: str, opset: int) -> int | None:
+    """The since_version of the operator's schema in force at `opset`, or None if there is none, or only a deprecated one."""
+    from onnx import defs
+
+    try:
+        s = defs.get_schema(op, opset, domain)
+    except Exception:
+        return None
+    return None if s.deprecated else s.since_version
 
 
 @cache
 def newest(domain: str, op: str) -> int | None:
     """The newest since_version of an operator that is not deprecated and not past KNOWN; None if there is none."""
-    from onnx import defs
-
-    limit = KNOWN.get(domain)
-    while limit:
-        try:
-            s = defs.get_schema(op, limit, domain)
-        except Exception:
-            return None
-        if not s.deprecated:
-            return s.since_version
-        limit = s.since_version - 1
-    return None
+    return since_version(domain, op, KNOWN[domain]) if domain in KNOWN else None
 
 
 @cache
@@ -101,7 +105,7 @@ def schema(domain: str, op: str, since: int) -> Schema | None:
     from onnx import defs, helper
 
     try:
-        s = defs.get_schema(op, since, domain)
+        s: Any = defs.get_schema(op, since, domain)
     except Exception:
         return None
 

@@ -11,7 +11,7 @@ import numpy as np
 from sardonyx.errors import InvalidModel
 from sardonyx.ir.dtypes import PACKED_BITS, STRING
 
-__all__ = ["Tensor", "unpack_bits"]
+__all__ = ["Tensor", "pack_bits", "unpack_bits"]
 
 
 class Tensor:
@@ -87,8 +87,26 @@ class Tensor:
             self._array = array
         return self._array
 
+    def packed(self) -> Any:
+        """The values as ONNX stores them: little-endian bytes, types below 8 bits packed. Not for strings."""
+        if self.region is not None:
+            buffer, offset, length = self.region
+            return memoryview(buffer)[offset : offset + length]
+        array = self.numpy()
+        if array.dtype in PACKED_BITS:
+            return pack_bits(array)
+        return np.ascontiguousarray(array, array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else None).tobytes()
+
     def __repr__(self) -> str:
         return f"Tensor({self.dtype}{list(self.shape)})"
+
+
+def pack_bits(array: np.ndarray) -> bytes:
+    """The inverse of `unpack_bits`."""
+    bits = PACKED_BITS[array.dtype]
+    flat = (array.astype(np.int8) if "int" in array.dtype.name else array).reshape(-1).view(np.uint8)
+    fields = np.unpackbits(flat[:, None], axis=1, count=bits, bitorder="little")
+    return np.packbits(fields.reshape(-1), bitorder="little").tobytes()
 
 
 def unpack_bits(packed: np.ndarray, dtype: np.dtype, count: int) -> np.ndarray:
