@@ -83,6 +83,8 @@ def test_refusals(run):
         run("LinearRegressor", X, coefficients=[1.0, 2.0, 3.0])
     with pytest.raises(InvalidInput, match="no class labels"):
         run("LinearClassifier", X, coefficients=[1.0, 2.0])
+    with pytest.raises(InvalidInput, match="one score for 3 class labels"):
+        run("LinearClassifier", X, coefficients=[1.0, 2.0], classlabels_ints=[1, 2, 3])
     with pytest.raises(InvalidInput, match="post_transform is 'TANH'"):
         run("LinearRegressor", X, coefficients=[1.0, 2.0], post_transform="TANH")
     with pytest.raises(InvalidInput, match="shape \\[N, F\\]"):

@@ -80,6 +80,8 @@ def linear_classifier(
         if labels.size == 2:
             best = labels[(score > 0).astype(np.intp)]
             return best, two_columns(xp, score, post_transform, probability=True).astype(xp.float32, copy=False)
+        if labels.size > 2:
+            raise InvalidInput(f"LinearClassifier has one score for {labels.size} class labels")
         best = (score > 0).astype(xp.int64)
         best = best if labels.dtype != object else np.array(["0", "1"], object)[best]
     elif labels.size < outputs:
