@@ -91,6 +91,13 @@ def test_pools(codes, channels_last):
     np.testing.assert_array_equal(got, quantized(shaped(windows), *out))
 
 
+def test_nhwc_max_pool(codes):
+    x = codes[0].reshape(1, 8, 16, 2)
+    got = run("NhwcMaxPool", x, kernel_shape=[2, 3], strides=[2, 2])
+    windows = np.lib.stride_tricks.sliding_window_view(x, (2, 3), (1, 2))[:, ::2, ::2].max(axis=(4, 5))
+    np.testing.assert_array_equal(got, windows)
+
+
 def test_reduce_mean(codes):
     x, scale, zero = codes
     out = (f32(0.043), np.array(20, x.dtype))

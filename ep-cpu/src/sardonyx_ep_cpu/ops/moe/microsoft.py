@@ -70,7 +70,7 @@ def qmoe(
     fc1_scales,
     fc1_experts_bias,
     fc2_experts_weights,
-    fc2_scales,
+    fc2_scales=None,
     fc2_experts_bias=None,
     fc3_experts_weights=None,
     fc3_scales=None,
@@ -116,6 +116,8 @@ def qmoe(
         )
 
     def layer(weights: Any, scales: Any, zeros: Any, bias: Any, bits: int | None) -> Layer:
+        if scales is None:
+            raise NodeError("QMoE with integer weights needs the scales of each layer")
         width = bits or expert_weight_bits
         return lambda e: (
             _dequantized(xp, weights[e], scales[e], None if zeros is None else zeros[e], width, block_size or 0),

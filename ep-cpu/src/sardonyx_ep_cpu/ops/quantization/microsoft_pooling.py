@@ -1,4 +1,4 @@
-"""Pooling, means and Softmax of 8-bit tensors of com.microsoft, computed in float32."""
+"""Pooling, means and Softmax of 8-bit tensors of com.microsoft, computed in float32; and NhwcMaxPool."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from sardonyx.ep import KernelSet
 from sardonyx_ep_cpu.ops.quantization.rounding import dequantize, quantize
 from sardonyx_ep_cpu.ops.softmax.softmax import softmax, softmax_1
 from sardonyx_ep_cpu.ops.spatial.average_pool import average_pool
+from sardonyx_ep_cpu.ops.spatial.max_pool import max_pool
 
 __all__ = ["ops"]
 
@@ -56,6 +57,14 @@ def qlinear_softmax(xp, x, x_scale, x_zero_point, y_scale, y_zero_point, *, axis
     real = _real(xp, x, x_scale, x_zero_point)
     result = softmax(xp, real, axis=axis) if opset >= 13 else softmax_1(xp, real, axis=axis)
     return _quantized(xp, result, y_scale, y_zero_point, x.dtype)
+
+
+@ops.add("NhwcMaxPool")
+def nhwc_max_pool(xp, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, pads=None, strides=None):
+    """MaxPool of 8-bit X [N, *D, C] -> [N, *out, C]."""
+    first = xp.moveaxis(x, -1, 1)
+    geometry = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "pads": pads, "strides": strides}
+    return _channels_back(xp, max_pool(xp, first, kernel_shape=kernel_shape, **geometry)[0], 1)
 
 
 def _channels_back(xp, y, channels_last):
