@@ -85,3 +85,11 @@ def test_empty_and_stash_type():
     assert (y.shape, mean.shape, inverse.shape) == ((0, 3), (0, 1), (0, 1))
     x = normal(2, 3, dtype=BF16)
     assert run("LayerNormalization", x, x[0], stash_type=16)[1].dtype == BF16
+
+
+def test_long_rows_lose_no_digits():
+    x = RNG.random((2, 500_000), dtype=np.float32)
+    _, mean, inverse = run("LayerNormalization", x, np.float32(1).reshape(1))
+    exact = x.astype(np.float64)
+    np.testing.assert_allclose(mean[:, 0], exact.mean(1), rtol=2e-7)
+    np.testing.assert_allclose(inverse[:, 0], 1 / np.sqrt(exact.var(1) + 1e-5), rtol=3e-7)
