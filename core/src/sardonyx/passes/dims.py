@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 from sardonyx.ir.types import Dim, Shape
 
 __all__ = ["broadcast_dims", "matmul_dims", "reshape_dims", "reshape_target"]
+
+MAX_SYMBOL = 64
 
 
 def broadcast_dims(*shapes: Shape) -> Shape:
@@ -58,22 +61,24 @@ def reshape_dims(shape: Shape, target: Sequence[Dim], allowzero: int) -> tuple[D
 
 
 def _quotient(shape: Shape, rest: Sequence[Dim]) -> Dim:
-    """product(shape) / product(rest), if it is a number or one symbol."""
+    """product(shape) / product(rest): a number, a symbol, or a new symbol that spells the quotient; None if a dim is unknown."""
     if shape is None or None in shape or None in rest:
         return None
     above, below = Counter(d for d in shape if isinstance(d, str)), Counter(d for d in rest if isinstance(d, str))
-    number, divisor = 1, 1
-    for d in shape:
-        number *= d if isinstance(d, int) else 1
-    for d in rest:
-        divisor *= d if isinstance(d, int) else 1
-    if below - above or divisor == 0 or number % divisor:
+    number = math.prod(d for d in shape if isinstance(d, int))
+    divisor = math.prod(d for d in rest if isinstance(d, int))
+    if divisor == 0:
         return None
-    left = list((above - below).elements())
-    number //= divisor
-    if not left:
-        return number
-    return left[0] if len(left) == 1 and number == 1 else None
+    shared = math.gcd(number, divisor)
+    top, bottom = sorted((above - below).elements()), sorted((below - above).elements())
+    number, divisor = number // shared, divisor // shared
+    if not bottom and divisor == 1:
+        if not top:
+            return number
+        if len(top) == 1 and number == 1:
+            return top[0]
+    spelled = "*".join([str(number), *top]) + "/" + "*".join([str(divisor), *bottom])
+    return spelled if len(spelled) <= MAX_SYMBOL else None
 
 
 def reshape_target(shape: Shape, result: Shape) -> list[int] | None:

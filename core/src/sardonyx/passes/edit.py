@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.ir.graph import Node, Value
+from sardonyx.ir.infer import infer_node
 from sardonyx.ir.schema import newest
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType, ValueType
@@ -71,6 +72,14 @@ class Edit:
         node.inputs = tuple(inputs)
         self.nodes.append(node)
         return values[0] if outputs == 1 else values
+
+    def infer(self) -> None:
+        """Infer the types of the new nodes' outputs, for a rule that must know them."""
+        for node in self.nodes:
+            if any(v is not None and v.type is None for v in node.outputs):
+                for v, t in zip(node.outputs, infer_node(node), strict=False):
+                    if v is not None and v.type is None:
+                        v.type = t
 
     def replace(self, old: Value, new: Value) -> Edit:
         """Let every use of `old` be `new`; returns self, so that it can end a rule."""

@@ -45,8 +45,9 @@ def scalar_operand(node: Node) -> tuple[Value, float, int] | None:
     if len(node.inputs) != 2:
         return None
     for i in (1, 0):
-        c, x = scalar(node.inputs[i]), node.inputs[1 - i]
-        if c is not None and x is not None and broadcasts_into(node.inputs[i].shape, x.shape):
+        operand, x = node.inputs[i], node.inputs[1 - i]
+        c = scalar(operand)
+        if c is not None and operand is not None and x is not None and broadcasts_into(operand.shape, x.shape):
             return x, c, i
     return None
 

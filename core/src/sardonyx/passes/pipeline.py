@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.graph import Graph, Node
@@ -75,12 +74,12 @@ def optimize(
     if level != "basic":
         if run.all(EXTENDED):
             run.until_stable(BASIC)
-        if run.all(tuple((getattr(e, "name", None) or getattr(e, "__name__", "extra"), _as_step(e)) for e in extra)):
+        if run.all(tuple(_step(e) for e in extra)):
             run.until_stable(BASIC)
 
 
-def _as_step(extra: Any) -> Step:
-    return (extra,) if isinstance(extra, Rule) else extra
+def _step(extra: Rule | Callable[[Graph], int]) -> tuple[str, Step]:
+    return (extra.name, (extra,)) if isinstance(extra, Rule) else (extra.__name__, extra)
 
 
 def _default() -> Evaluate:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from sardonyx.errors import InternalError
 from sardonyx.ir.graph import Graph, Node, Value
-from sardonyx.ir.infer import infer_node
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.edit import Edit, No, Outcome, constant, no
@@ -176,8 +175,7 @@ class _Rewriter:
         for node in edit.matched:
             self._drop_if_dead(node)
         self._christen(fresh, root, origins)
-        for node in fresh:
-            _complete(node)
+        edit.infer()
 
     def _drop_if_dead(self, node: Node) -> None:
         stack = [node]
@@ -236,11 +234,3 @@ def _detach(value: Value) -> None:
 def _redirect(old: Value, new: Value) -> None:
     for node in {n: None for n, _ in old.uses}:
         node.set_inputs(new if v is old else v for v in node.inputs)
-
-
-def _complete(node: Node) -> None:
-    """Infer the types a rule left open."""
-    if any(v is not None and v.type is None for v in node.outputs):
-        for v, t in zip(node.outputs, infer_node(node), strict=False):
-            if v is not None and v.type is None:
-                v.type = t

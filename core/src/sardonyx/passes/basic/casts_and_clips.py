@@ -77,7 +77,8 @@ def merge_clips(node: Node, graph: Graph) -> Outcome:
     if first is None or inner is None or outer is None:
         return None
     x, out = first.inputs[0], node.outputs[0]
-    assert x is not None and out is not None
+    assert x is not None
+    assert out is not None
     edit = Edit(node, first)
     if node.op == first.op == "Relu":
         return edit.replace(out, edit.add("Relu", [x], like=out))

@@ -18,14 +18,66 @@ __all__ = ["fold_shapes"]
 
 SMALL = 64
 UNARY = frozenset(
-    "Softmax LogSoftmax Relu Sigmoid Tanh Erf Sqrt Exp Log Neg Abs Reciprocal Clip Cast IsNaN Not Identity LeakyRelu HardSigmoid HardSwish "
-    "Gelu Swish Mish Softplus Elu Floor Ceil Round LayerNormalization RMSNormalization BatchNormalization".split()
+    [
+        "Softmax",
+        "LogSoftmax",
+        "Relu",
+        "Sigmoid",
+        "Tanh",
+        "Erf",
+        "Sqrt",
+        "Exp",
+        "Log",
+        "Neg",
+        "Abs",
+        "Reciprocal",
+        "Clip",
+        "Cast",
+        "IsNaN",
+        "Not",
+        "Identity",
+        "LeakyRelu",
+        "HardSigmoid",
+        "HardSwish",
+        "Gelu",
+        "Swish",
+        "Mish",
+        "Softplus",
+        "Elu",
+        "Floor",
+        "Ceil",
+        "Round",
+        "LayerNormalization",
+        "RMSNormalization",
+        "BatchNormalization",
+    ]
 )
 BROADCASTING = frozenset(
-    "Add Sub Mul Div Pow Where Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor Max Min Sum Mean Mod PRelu".split()
+    [
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Pow",
+        "Where",
+        "Equal",
+        "Greater",
+        "Less",
+        "GreaterOrEqual",
+        "LessOrEqual",
+        "And",
+        "Or",
+        "Xor",
+        "Max",
+        "Min",
+        "Sum",
+        "Mean",
+        "Mod",
+        "PRelu",
+    ]
 )
 
-SHAPED = frozenset("Slice Range ConstantOfShape Tile Resize Pad Split TopK OneHot Unsqueeze Squeeze".split())
+SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad", "Split", "TopK", "OneHot", "Unsqueeze", "Squeeze"])
 
 
 def fold_shapes(graph: Graph) -> int:
@@ -64,6 +116,8 @@ class _Shapes:
                 folded.append(node)
                 continue
             self._sharpen(node)
+            for v in node.outputs:
+                _name_dims(v)
             if node.op == "Reshape":
                 count += self._aim(node)
         if folded:
@@ -141,6 +195,12 @@ class _Shapes:
         node.set_inputs((x, constant(np.array(aim, np.int64), target.name)))
         node.attrs.pop("allowzero", None)
         return 1
+
+
+def _name_dims(value: Value | None) -> None:
+    """Give unknown dims a symbol of their own, so that equal ones can be told."""
+    if value is not None and value.shape is not None and None in value.shape:
+        value.type = TensorType(value.dtype, tuple([f"{value.name}.{i}" if d is None else d for i, d in enumerate(value.shape)]))
 
 
 def _vague(node: Node) -> bool:

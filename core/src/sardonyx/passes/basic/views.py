@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Graph, Node
-from sardonyx.ir.types import Shape
+from sardonyx.ir.types import Shape, TensorType
 from sardonyx.passes.dims import reshape_target
 from sardonyx.passes.match import ints, made_by, same_shape
 from sardonyx.passes.rules import Edit, Outcome, constant, no, rule
@@ -76,26 +76,30 @@ def name_reversal(node: Node, graph: Graph) -> Outcome:
 
 @rule("Reshape")
 def unbatch_transpose(node: Node, graph: Graph) -> Outcome:
-    """[a, b, m, n] seen as [a*b, m, n], its matrices transposed, seen as [a, b, n, m]: one Transpose of the last two axes."""
+    """Matrices seen as [n, i, j], transposed, and seen as [..., j, i]: seen as [..., i, j] and transposed."""
     turn, out = made_by(node.inputs[0], "Transpose"), node.outputs[0]
     flat = made_by(turn.inputs[0], "Reshape") if turn is not None else None
     if turn is None or flat is None or out is None or turn.attrs.get("perm") != [0, 2, 1]:
         return None
     x, middle = flat.inputs[0], turn.inputs[0]
-    if x is None or middle is None or not _same_matrices(x.shape, middle.shape, out.shape):
+    if x is None or middle is None or not _same_matrices(middle.shape, out.shape):
         return None
-    assert x.shape is not None
-    rank = len(x.shape)
+    assert out.shape is not None
+    rank = len(out.shape)
+    shape = (*out.shape[:-2], out.shape[-1], out.shape[-2])
     edit = Edit(node, turn, flat)
+    if x.shape != shape:
+        target = reshape_target(x.shape, shape)
+        if target is None:
+            return no("the shape has more than one unknown dim")
+        x = edit.add("Reshape", [x, constant(np.array(target, np.int64), "shape")], type=TensorType(out.dtype, shape))
     return edit.replace(out, edit.add("Transpose", [x], {"perm": [*range(rank - 2), rank - 1, rank - 2]}, like=out))
 
 
-def _same_matrices(x: Shape, middle: Shape, out: Shape) -> bool:
-    if x is None or middle is None or out is None or len(x) < 3 or len(middle) != 3 or len(out) != len(x):
+def _same_matrices(middle: Shape, out: Shape) -> bool:
+    if middle is None or out is None or len(middle) != 3 or len(out) < 3 or None in middle[1:] or None in out or 0 in out:
         return False
-    if None in x or 0 in x:
-        return False
-    return middle[1:] == x[-2:] and out[-2:] == (x[-1], x[-2]) and out[:-2] == x[:-2]
+    return out[-2:] == (middle[2], middle[1])
 
 
 VIEWS = (merge_views, name_reversal, merge_transposes, unbatch_transpose)

@@ -155,7 +155,7 @@ def fuse_clip(node: Node, graph: Graph) -> Outcome:
     found, out = scalar_operand(node) if len(node.inputs) == 2 else None, node.outputs[0]
     if found is None or out is None or not _float(out):
         return None
-    x, c, index = found
+    x, c, _ = found
     if node.op == "Max" and c == 0:
         edit = Edit(node)
         return edit.replace(out, edit.add("Relu", [x], like=out))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from sardonyx.ir.dtypes import is_float
 from sardonyx.ir.graph import Graph, Node, Value
-from sardonyx.passes.match import attribute, ints, made_by, only_use, scalar
+from sardonyx.passes.match import attribute, made_by, only_use
 from sardonyx.passes.rules import Edit, Outcome, constant, no, rule
 from sardonyx.passes.weights import channel_vector, times
 
-__all__ = ["CONVOLUTIONS", "batch_norm_terms", "is_inference"]
+__all__ = ["CHANNELS", "batch_norm_terms", "is_inference"]
 
 CONV = ("Conv", "ConvTranspose")
 
@@ -134,56 +131,44 @@ def fold_into_normalization(node: Node, graph: Graph) -> Outcome:
     return None
 
 
-@rule("Conv", "AveragePool", "MaxPool")
-def fold_pad(node: Node, graph: Graph) -> Outcome:
-    """A constant Pad of spatial axes before a convolution or pool becomes its pads."""
-    pad = made_by(node.inputs[0], "Pad")
-    x = pad.inputs[0] if pad is not None else None
-    if pad is None or x is None or x.rank is None or x.dtype is None:
+@rule("Conv")
+def fold_operand_arithmetic(node: Node, graph: Graph) -> Outcome:
+    """A constant per channel multiplied or added, then Conv: scaled weights, or another bias where nothing is padded."""
+    x, weights, out = node.inputs[0], node.inputs[1], node.outputs[0]
+    before = made_by(x, "Mul", "Add", "Sub")
+    if before is None or x is None or weights is None or weights.const is None or out is None or weights.dtype != x.dtype:
         return None
-    pads, axes = ints(pad.inputs[1]), ints(pad.input(3)) if pad.input(3) is not None else list(range(x.rank))
-    value = 0.0 if pad.input(2) is None else scalar(pad.input(2))
-    if attribute(pad, "mode", "constant") != "constant" or pads is None or axes is None or not is_float(x.dtype):
-        return no("the Pad is not a constant one")
-    axes = [a % x.rank for a in axes]
-    half = len(axes)
-    if min(pads) < 0 or any(pads[i] or pads[i + half] for i, a in enumerate(axes) if a < 2):
-        return no("it crops, or pads batch or channels")
-    spatial = x.rank - 2
-    before, after = [0] * spatial, [0] * spatial
-    for i, a in enumerate(axes):
-        if a >= 2:
-            before[a - 2], after[a - 2] = pads[i], pads[i + half]
-    attrs = _padded(node, value, before, after)
-    if attrs is None:
-        return no("the pads would mean something else there")
-    out = node.outputs[0]
-    if out is None or any(v is not None for v in node.outputs[1:]):
-        return None
-    edit = Edit(node, pad)
-    return edit.replace(out, edit.add(node.op, [x, *node.inputs[1:]], attrs, like=out))
+    channels = x.shape[1] if x.shape is not None and len(x.shape) > 1 else None
+    for i in (0, 1) if before.op != "Sub" else (0,):
+        source = before.inputs[i]
+        vector = channel_vector(before.inputs[1 - i], x.rank, channels if isinstance(channels, int) else None)
+        if vector is None or source is None or source.shape is None or source.shape[1:2] != (channels,) or source.rank != x.rank:
+            continue
+        if not only_use(x) or weights.const.dtype.itemsize < 4:
+            return no("it has another user, or half precision might overflow")
+        edit = Edit(node, before)
+        along = _along_inputs(node, vector, weights.const.shape)
+        if before.op == "Mul":
+            inputs = [source, times(weights, along), *node.inputs[2:]]
+            return edit.replace(out, edit.add("Conv", inputs, dict(node.attrs), like=out))
+        bias = node.input(2)
+        if any(attribute(node, "pads", [0])) or attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+            return no("it pads with zeros, which nothing was added to")
+        if bias is not None and bias.const is None:
+            return no("its bias is not constant")
+        added = (weights.const.numpy().astype(np.float64) * along).sum(axis=tuple(range(1, len(weights.const.shape))))
+        given = 0.0 if bias is None or bias.const is None else bias.const.numpy().astype(np.float64)
+        total = given + added if before.op == "Add" else given - added
+        inputs = [source, weights, constant(total.astype(weights.const.dtype), node.name + "/bias")]
+        return edit.replace(out, edit.add("Conv", inputs, dict(node.attrs), like=out))
+    return None
 
 
-def _padded(node: Node, value: float | None, before: list[int], after: list[int]) -> dict[str, Any] | None:
-    """The attributes with the pads added, or None if the result would differ."""
-    n = len(before)
-    attrs = dict(node.attrs)
-    own = attribute(node, "pads", [0] * (2 * n))
-    if attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        return None
-    attrs.pop("auto_pad", None)
-    attrs["pads"] = [a + b for a, b in zip(own, before + after, strict=True)]
-    if node.op == "Conv":
-        return attrs if value == 0 else None
-    kernel = node.attrs["kernel_shape"]
-    if attribute(node, "ceil_mode", 0) or any(p >= k for p, k in zip(attrs["pads"], [*kernel, *kernel], strict=True)):
-        return None
-    if node.op == "MaxPool":
-        return attrs if value == -np.inf else None
-    if value != 0 or (any(own) and not attribute(node, "count_include_pad", 0)):
-        return None
-    attrs["count_include_pad"] = 1
-    return attrs
+def _along_inputs(conv: Node, vector: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """One number per input channel as a tensor that broadcasts along a Conv's weights."""
+    group = attribute(conv, "group", 1)
+    rows = np.repeat(vector.reshape(group, -1), shape[0] // group, axis=0)
+    return rows.reshape(shape[0], shape[1], *(1,) * (len(shape) - 2))
 
 
-CONVOLUTIONS = (fold_batch_norm, fold_channel_arithmetic, fold_into_normalization, fold_pad)
+CHANNELS = (fold_batch_norm, fold_channel_arithmetic, fold_operand_arithmetic, fold_into_normalization)

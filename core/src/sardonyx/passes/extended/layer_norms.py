@@ -32,7 +32,8 @@ def fuse_standardization(node: Node, graph: Graph) -> Outcome:
     if axes is None or d.rank is None or d.dtype is None or not is_float(d.dtype) or not attribute(mean, "keepdims", 1):
         return no("the axes of the mean are not known")
     edit, out = Edit(node, *nodes), node.outputs[0]
-    assert out is not None and d.shape is not None
+    assert out is not None
+    assert d.shape is not None
     center = made_by(d, "Sub")
     average = made_by(center.inputs[1], "ReduceMean") if center is not None else None
     x = center.inputs[0] if center is not None else None
@@ -146,7 +147,8 @@ def fuse_norm_casts(node: Node, graph: Graph) -> Outcome:
     if y.dtype != np.float32 or x.dtype != half or half.name not in ("float16", "bfloat16") or not _is_ones(norm):
         return no("it is not half precision around an unscaled float32 norm")
     scale = norm.inputs[1]
-    assert scale is not None and scale.const is not None
+    assert scale is not None
+    assert scale.const is not None
     ones = constant(np.ones(scale.const.shape, half), "scale")
     edit = Edit(node, norm, up)
     return edit.replace(out, edit.add(norm.op, [x, ones], {**norm.attrs, "stash_type": 1}, like=out))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.types import TensorType
 from sardonyx.passes.algebra import power
 from sardonyx.passes.extended.reductions import reduced_axes
-from sardonyx.passes.match import attribute, made_by, only_use
+from sardonyx.passes.match import attribute, axis_of, made_by, only_use, same_shape
 from sardonyx.passes.rules import Edit, Outcome, no, rule
 
 __all__ = ["SOFTMAXES"]
@@ -84,4 +85,21 @@ def fuse_log_softmax(node: Node, graph: Graph) -> Outcome:
     return edit.replace(out, edit.add("LogSoftmax", [x], {"axis": axis}, like=out))
 
 
-SOFTMAXES = (fuse_softmax, fuse_log_of_softmax, fuse_log_softmax)
+@rule("Reshape")
+def unflatten_softmax(node: Node, graph: Graph) -> Outcome:
+    """Softmax of rows flattened to a matrix over the last axis alone, and given their shape back: Softmax of that axis."""
+    softmax, shape = made_by(node.inputs[0], "Softmax", "LogSoftmax"), made_by(node.inputs[1], "Shape")
+    flat = made_by(softmax.inputs[0], "Flatten") if softmax is not None else None
+    x, out = flat.inputs[0] if flat is not None else None, node.outputs[0]
+    if softmax is None or flat is None or x is None or out is None or x.rank is None or not only_use(node.inputs[0]):
+        return None
+    whole = shape is not None and shape.inputs[0] is x and not shape.attrs.get("start") and shape.attrs.get("end") is None
+    if not whole and not same_shape(x, out):
+        return no("the result has not the shape that was flattened")
+    if axis_of(flat, "axis", 1, x.rank) != x.rank - 1 or axis_of(softmax, "axis", -1, 2) != 1:
+        return no("it runs over several axes")
+    edit = Edit(node, softmax, flat)
+    return edit.replace(out, edit.add(softmax.op, [x], {"axis": x.rank - 1}, type=TensorType(out.dtype, x.shape)))
+
+
+SOFTMAXES = (unflatten_softmax, fuse_softmax, fuse_log_of_softmax, fuse_log_softmax)
