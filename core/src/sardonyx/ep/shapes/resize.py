@@ -41,9 +41,9 @@ class ResizeMode:
 class ResizeAxis:
     """One axis: output element i is the sum of weights[i, t] * input[indices[i, t]] over the taps t.
 
-    `indices` (int64) and `weights` (float64) are [size, taps]; weights is None where each output element is one input
-    element. A tap of weight 0 repeats the index of another, so that no inf or NaN is reached by it. `outside` [size]
-    marks elements that take the extrapolation value instead, None where there are none. `identity`: nothing changes.
+    `indices` (int64) and `weights` (float64, none of them 0) are [size, taps]; weights is None where each output element
+    is one input element. `outside` [size] marks elements that take the extrapolation value instead, None where there are
+    none. `identity`: nothing changes.
     """
 
     size: int
@@ -123,10 +123,21 @@ def resize_axis(size: int, out: int, scale: Fraction, mode: ResizeMode, roi: tup
     if mode.exclude_outside or mode.antialias:
         weights /= weights.sum(axis=1, keepdims=True)
     indices = np.clip(indices, 0, size - 1)
-    heaviest = np.take_along_axis(indices, np.abs(weights).argmax(axis=1)[:, None], axis=1)
-    indices = np.where(weights == 0, heaviest, indices)
     used = (weights != 0).any(axis=0)
-    return ResizeAxis(out, indices[:, used], weights[:, used], outside, False)
+    return ResizeAxis(out, *_without_zeros(indices[:, used], weights[:, used]), outside, False)
+
+
+def _without_zeros(indices: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same sums without weights of 0, which would make NaN of inf: such a tap takes over half of the heaviest one."""
+    rows = np.arange(len(weights))
+    heaviest = np.abs(weights).argmax(axis=1)
+    for t in range(weights.shape[1]):
+        empty = weights[:, t] == 0
+        chosen = (rows[empty], heaviest[empty])
+        weights[chosen] /= 2
+        weights[empty, t] = weights[chosen]
+        indices[empty, t] = indices[chosen]
+    return indices, weights
 
 
 def _positions(size: int, out: int, scale: Fraction, transformation: str, roi: tuple[float, float]) -> np.ndarray:

@@ -63,8 +63,8 @@ def roi_align(
     y = xp.zeros((rois.shape[0], x.shape[1], output_height, output_width), source.dtype)
     boxes = rois.astype(np.float64) * spatial_scale - (0.5 if half_pixel else 0.0)
     for r, (image, (x1, y1, x2, y2)) in enumerate(zip(batch_indices.tolist(), boxes.tolist(), strict=True)):
-        rows = _samples(y1, y2, x.shape[2], output_height, sampling_ratio, half_pixel)
-        columns = _samples(x1, x2, x.shape[3], output_width, sampling_ratio, half_pixel)
+        rows = _samples(y1, y2, x.shape[2], output_height, sampling_ratio, half_pixel, mode == "max")
+        columns = _samples(x1, x2, x.shape[3], output_width, sampling_ratio, half_pixel, mode == "max")
         if rows.size and columns.size and y.size:
             part = _interpolate(xp, source[image], rows, columns) if mode == "avg" else _largest(xp, source[image], rows, columns)
             bins = part.reshape(x.shape[1], output_height, rows.size // output_height, output_width, -1)
@@ -124,8 +124,11 @@ def _check_rois(x: Any, rois: Any, images: Any, width: int) -> None:
         raise NodeError(f"batch indices must be in [0, {x.shape[0]}), got {images.min()} to {images.max()}")
 
 
-def _samples(start: float, end: float, size: int, bins: int, ratio: int, half_pixel: bool) -> ResizeAxis:
-    """Where the samples of all bins lie on one axis, with their two neighbours; more than one element outside they are 0."""
+def _samples(start: float, end: float, size: int, bins: int, ratio: int, half_pixel: bool, largest: bool) -> ResizeAxis:
+    """Where the samples of all bins lie on one axis, with their two neighbours; more than one element outside they are 0.
+
+    A sample on an element is half of it twice, so that no weight of 0 makes NaN of inf; not so where the `largest` counts.
+    """
     length = end - start if half_pixel else max(end - start, 1.0)
     step = length / bins
     count = max(0, ratio if ratio > 0 else ceil(step)) if size else 0
@@ -133,10 +136,13 @@ def _samples(start: float, end: float, size: int, bins: int, ratio: int, half_pi
     position = (start + np.arange(bins)[:, None] * step + within).reshape(-1)
     outside = (position < -1) | (position > size)
     position = np.clip(position, 0, max(size - 1, 0))
-    low = np.minimum(position.astype(np.int64), max(size - 2, 0))
+    low = position.astype(np.int64)
     far = position - low
     indices = np.stack([low, np.where(far > 0, low + 1, low)], axis=1)
-    return ResizeAxis(position.size, indices, np.stack([1 - far, far], axis=1), outside if outside.any() else None, False)
+    weights = np.stack([1 - far, far], axis=1)
+    if not largest:
+        weights[far == 0] = 0.5
+    return ResizeAxis(position.size, indices, weights, outside if outside.any() else None, False)
 
 
 def _interpolate(xp: Any, image: Any, rows: ResizeAxis, columns: ResizeAxis) -> Any:
