@@ -1,10 +1,10 @@
-"""Reductions and softmax over the last axis of arrays that the caller owns."""
+"""Reductions of float arrays over their last axis."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["row_dots", "row_sums", "softmax_rows"]
+__all__ = ["row_dots", "row_sums"]
 
 # From this size on a product with a column of ones is cheaper than a reduction.
 _BLAS_SUM = 4096
@@ -28,15 +28,3 @@ def row_dots(xp: Any, x: Any, y: Any) -> Any:
     if x.shape[-1] > _LONG_ROW:
         return (x * y).sum(axis=-1, keepdims=True)
     return xp.matmul(x[..., None, :], y[..., :, None])[..., 0]
-
-
-def softmax_rows(xp: Any, x: Any) -> Any:
-    """Softmax over the last axis of a contiguous float array, written into it; returns `x`.
-
-    A row of only -inf becomes NaN, as the definition has it.
-    """
-    if x.size:
-        x -= x.max(axis=-1, keepdims=True)
-        xp.exp(x, out=x)
-        x /= row_sums(xp, x)
-    return x

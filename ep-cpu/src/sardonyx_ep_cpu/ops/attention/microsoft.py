@@ -70,7 +70,11 @@ def _total_bias(
     return bias
 
 
-@ops.add("MultiHeadAttention")
+def _shared_buffer(node: Any) -> str | None:
+    return "a shared key-value buffer or beam search" if any(v is not None for v in node.inputs[8:10]) else None
+
+
+@ops.add("MultiHeadAttention", refuse=_shared_buffer)
 def multi_head_attention(
     xp: Any,
     query: Any,
@@ -228,7 +232,11 @@ def attention_microsoft(
     return y, xp.stack((k, v)) if k.shape == v.shape else None
 
 
-@ops.add("DecoderMaskedMultiHeadAttention")
+def _beam_search(node: Any) -> str | None:
+    return "beam search" if len(node.inputs) > 9 and node.inputs[9] is not None else None
+
+
+@ops.add("DecoderMaskedMultiHeadAttention", refuse=_beam_search)
 def decoder_masked_multi_head_attention(
     xp: Any,
     query: Any,
