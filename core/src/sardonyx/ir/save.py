@@ -108,11 +108,18 @@ def graph_to_proto(
 
 
 def _constants(graph: Graph) -> Iterator[Value]:
-    """Constants that the graph or its bodies use."""
-    yield from graph.constants()
+    """Constants that belong to this graph: it reads them itself, or more than one of its bodies does."""
+    own = dict.fromkeys(graph.constants())
+    yield from own
+    seen: set[Value] = set()
     for node in graph.nodes:
         for body in node.bodies:
-            yield from (v for v in body.captures() if v.const is not None)
+            for v in body.captures():
+                if v.const is not None and v not in own:
+                    if v in seen:
+                        own[v] = None
+                        yield v
+                    seen.add(v)
 
 
 def _outputs(g: Any, graph: Graph, names: Names, own: set[Value]) -> None:
