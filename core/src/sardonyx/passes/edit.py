@@ -8,7 +8,7 @@ from typing import Any
 
 from sardonyx.ir.graph import Node, Value
 from sardonyx.ir.infer import infer_node
-from sardonyx.ir.schema import newest
+from sardonyx.ir.schema import STANDARD, newest
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType, ValueType
 
@@ -43,12 +43,14 @@ class Edit:
     origins, and those that nobody needs afterwards are removed. Other users of a matched node's output keep it alive.
     """
 
-    __slots__ = ("matched", "moves", "nodes")
+    __slots__ = ("known", "matched", "moves", "nodes")
 
     def __init__(self, *matched: Node):
         self.matched: tuple[Node, ...] = matched
         self.nodes: list[Node] = []
         self.moves: list[tuple[Value, Value]] = []
+        # Whether the installed onnx has every operator that was added.
+        self.known = True
 
     def add(
         self,
@@ -68,7 +70,9 @@ class Edit:
         values = tuple(Value("", type if type is not None else like.type if like is not None else None) for _ in range(outputs))
         clean = {k: v for k, v in attrs.items() if v is not None} if attrs else {}
         # Uses are entered when the edit is applied, so the node holds its inputs without announcing them yet.
-        node = Node(op, (), values, clean, domain=domain, since=newest(domain, op) or 1)
+        since = newest(domain, op)
+        self.known &= since is not None or domain not in STANDARD
+        node = Node(op, (), values, clean, domain=domain, since=since or 1)
         node.inputs = tuple(inputs)
         self.nodes.append(node)
         return values[0] if outputs == 1 else values

@@ -12,6 +12,7 @@ changes nothing itself. New nodes get the origins of all matched nodes.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.edit import Edit, No, Outcome, constant, no
 
 __all__ = ["Edit", "No", "Outcome", "Rule", "apply_rules", "constant", "no", "rule", "sharper"]
+
+log = logging.getLogger("sardonyx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ class _Rewriter:
         self.limit = 20 * len(self.names) + 200
         self.recent: deque[str] = deque(maxlen=40)
         self.unordered = False
+        self.foreign: set[Graph] = set()
 
     def run(self) -> int:
         before = -1
@@ -95,6 +99,9 @@ class _Rewriter:
             before = self.edits
             for graph in self.graphs:
                 self._sweep(graph)
+                for other in self.foreign:
+                    other.nodes = [n for n in other.nodes if n.graph is not None]
+                self.foreign.clear()
         return self.edits
 
     def _sweep(self, graph: Graph) -> None:
@@ -129,9 +136,14 @@ class _Rewriter:
         if current is not None and node.since != current:
             return None
         for r in rules:
-            outcome = r.function(node, graph)
+            try:
+                outcome = r.function(node, graph)
+            except Exception as e:
+                # A rule is never worth a model that does not load.
+                log.warning("rule %s failed at node %r (%s) and left it as it is: %r", r.name, node.name, node.title, e)
+                continue
             if isinstance(outcome, Edit):
-                if all(self._movable(old, new, outcome) for old, new in outcome.moves):
+                if outcome.known and all(self._movable(old, new, outcome) for old, new in outcome.moves):
                     self._count(r.name)
                     return outcome
             elif outcome is not None and self.reasons is not None:
@@ -173,6 +185,8 @@ class _Rewriter:
                 _redirect(old, new)
         origins = tuple(dict.fromkeys(name for n in edit.matched for name in n.origins))
         for node in edit.matched:
+            if node.graph is not graph and node.graph is not None:
+                self.foreign.add(node.graph)
             self._drop_if_dead(node)
         self._christen(fresh, root, origins)
         edit.infer()

@@ -15,6 +15,8 @@ from sardonyx.passes.evaluate import Evaluate
 __all__ = ["fold_constants"]
 
 LARGE = 64 * 1024
+WEIGHTS_LIMIT = 1 << 30
+GROWING = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "Resize", "OneHot", "EyeLike", "CenterCropPad", "Upsample"})
 NEVER = frozenset({"DequantizeLinear", "QuantizeLinear", "RandomNormal", "RandomUniform", "Bernoulli", "Multinomial"})
 NEVER_LIKE = frozenset({"RandomNormalLike", "RandomUniformLike"})
 WEIGHTS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm", "BatchNormalization", "PRelu", "LSTM", "GRU", "RNN"})
@@ -46,8 +48,9 @@ def _fold(node: Node, evaluate: Evaluate) -> bool:
         return False
     allowed = max(LARGE, 2 * sum(v.const.nbytes for v in node.inputs if v is not None and v.const is not None))
     if _makes_weights(node):
-        allowed = 1 << 40
-    if any(_bytes(v) > allowed for v in node.outputs if v is not None):
+        allowed = WEIGHTS_LIMIT
+    sizes = [_bytes(v) for v in node.outputs if v is not None]
+    if any(node.op in GROWING if size is None else size > allowed for size in sizes):
         return False
     results = evaluate(node, [None if v is None or v.const is None else v.const.numpy() for v in node.inputs])
     if results is None or len(results) < len(node.outputs):
@@ -68,11 +71,11 @@ def _makes_weights(node: Node) -> bool:
     return any(user.op in WEIGHTS and index > 0 for user, index in node.outputs[0].uses)
 
 
-def _bytes(value: Value) -> int:
-    """The size of a value of static shape, 0 where it is not known."""
+def _bytes(value: Value) -> int | None:
+    """The size of a value, None where it is not known."""
     t = value.type
     if not isinstance(t, TensorType) or t.dtype is None or not t.is_static or t.shape is None:
-        return 0
+        return None
     return math.prod(d for d in t.shape if isinstance(d, int)) * t.dtype.itemsize
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
@@ -17,6 +19,7 @@ from sardonyx.passes.rules import sharper
 __all__ = ["fold_shapes"]
 
 SMALL = 64
+DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
 UNARY = frozenset(
     [
         "Softmax",
@@ -131,13 +134,19 @@ class _Shapes:
         if node.op == "Split":
             self._split(node)
         contents = CONTENTS.get(node.op)
-        if contents is None or out.dtype is None or out.dtype.kind not in "iub" or out.rank is None or out.rank > 1:
+        if contents is None or out.dtype not in DTYPES or out.rank is None or out.rank > 1:
             return False
-        found = contents(node, self.get)
+        assert out.dtype is not None
+        found = None
+        with contextlib.suppress(IndexError, OverflowError, ValueError):
+            found = contents(node, self.get)
         if found is None or len(found) > SMALL:
             return False
+        limit = 2 ** (8 * out.dtype.itemsize - 1)
         if out.dtype.kind == "b":
-            found = [bool(d) if isinstance(d, int) else None for d in found]
+            found = [int(bool(d)) if isinstance(d, int) else None for d in found]
+        elif any(isinstance(d, int) and not -limit <= d < limit for d in found):
+            return False
         self.contents[out] = found
         if not all(isinstance(d, int) for d in found):
             return False

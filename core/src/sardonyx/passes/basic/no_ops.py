@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sardonyx.ir.dtypes import from_onnx
@@ -104,6 +106,25 @@ def drop_neutral(node: Node, graph: Graph) -> Outcome:
     return _bypass(node, x)
 
 
+@rule("Max", "Min")
+def drop_infinite_bound(node: Node, graph: Graph) -> Outcome:
+    """max(x, -inf), min(x, inf)."""
+    found = scalar_operand(node)
+    if found is None or found[1] != (-math.inf if node.op == "Max" else math.inf):
+        return None
+    return _bypass(node, found[0])
+
+
+@rule("Sum")
+def name_add(node: Node, graph: Graph) -> Outcome:
+    """A Sum of two is an Add."""
+    out = node.outputs[0]
+    if len(node.inputs) != 2 or out is None:
+        return None
+    edit = Edit(node)
+    return edit.replace(out, edit.add("Add", node.inputs, like=out))
+
+
 @rule("And", "Or")
 def drop_logical(node: Node, graph: Graph) -> Outcome:
     """x and True, x or False."""
@@ -167,6 +188,8 @@ NO_OPS = (
     drop_pad_or_tile,
     drop_split,
     drop_neutral,
+    drop_infinite_bound,
+    name_add,
     drop_logical,
     drop_where,
     drop_empty_parts,

@@ -43,7 +43,7 @@ def fuse_attention(node: Node, graph: Graph) -> Outcome:
         return no("the transposed keys are not known")
     if not _compatible(scores.q, k, v):
         return no("batches or heads are not surely equal")
-    mask = _mask(edit, scores, softmax.inputs[0])
+    mask = _mask(edit, scores)
     if isinstance(mask, str):
         return no(mask)
     attrs = {"scale": scores.scale, "softcap": scores.softcap or None, "softmax_precision": precision}
@@ -94,12 +94,12 @@ def _compatible(q: Value, k: Value, v: Value) -> bool:
     return q.shape[:-2] == k.shape[:-2] == v.shape[:-2]
 
 
-def _mask(edit: Edit, scores: Scores, like: Value | None) -> Value | str | None:
+def _mask(edit: Edit, scores: Scores) -> Value | str | None:
     """The one mask to give to Attention (None without any), or why there is none that means the same."""
     total: Value | None = None
     for mask in reversed(scores.masks):
         value = mask.value
-        if like is None or not fits_scores(value.shape, like.shape):
+        if not fits_scores(value.shape, scores.product.shape):
             return "a mask widens the scores, or has a last axis of 1"
         if mask.fill is not None:
             if not _excludes(mask, scores.q.dtype):

@@ -26,10 +26,11 @@ class Mask:
 
 @dataclass(slots=True)
 class Scores:
-    """scale * q @ kt, capped, plus masks; made by `nodes`."""
+    """scale * product, capped, plus masks; product = q @ kt; made by `nodes`."""
 
     q: Value
     kt: Value
+    product: Value
     scale: float = 1.0
     softcap: float = 0.0
     masks: list[Mask] = field(default_factory=list)
@@ -101,7 +102,7 @@ def read_scores(value: Value | None) -> Scores | None:
     q = scaled(product.inputs[0])
     if q is None:
         return None
-    return Scores(q[0], product.inputs[1], scale * q[1], softcap, masks, [*nodes, product, *q[2]])
+    return Scores(q[0], product.inputs[1], found[0], scale * q[1], softcap, masks, [*nodes, product, *q[2]])
 
 
 def _masked(node: Node) -> tuple[Value, Mask] | None:

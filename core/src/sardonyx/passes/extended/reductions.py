@@ -11,6 +11,8 @@ from sardonyx.passes.rules import Edit, Outcome, no, rule
 
 __all__ = ["IMAGE_REDUCTIONS", "REDUCTIONS", "reduced_axes"]
 
+REDUCE = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")
+
 
 def reduced_axes(node: Node | None) -> list[int] | None:
     """The axes of a Reduce node in rising order, counted from the front; None if they are not constant."""
@@ -41,6 +43,20 @@ def fuse_mean(node: Node, graph: Graph) -> Outcome:
         return no("the factor is not one over the number of elements")
     edit = Edit(node, total)
     return edit.replace(out, edit.add("ReduceMean", total.inputs, dict(total.attrs), like=out))
+
+
+@rule("Reshape", "Unsqueeze")
+def keep_dims(node: Node, graph: Graph) -> Outcome:
+    """A reduction without the reduced axes, which then come back as 1: a reduction that keeps them."""
+    reduction, out = made_by(node.inputs[0], *REDUCE), node.outputs[0]
+    axes = reduced_axes(reduction)
+    x = reduction.inputs[0] if reduction is not None else None
+    if reduction is None or axes is None or x is None or x.shape is None or out is None or attribute(reduction, "keepdims", 1):
+        return None
+    if out.shape != tuple(1 if i in axes else d for i, d in enumerate(x.shape)) or None in out.shape or not only_use(node.inputs[0]):
+        return no("it gets another shape, or has another user")
+    edit = Edit(node, reduction)
+    return edit.replace(out, edit.add(reduction.op, reduction.inputs, {**reduction.attrs, "keepdims": 1}, like=out))
 
 
 @rule("ReduceMean")
@@ -100,5 +116,5 @@ def _tiny(v: Value | None) -> bool:
     return c is not None and 0 <= c <= 1.0001e-12
 
 
-REDUCTIONS = (fuse_mean, fuse_lp_normalization)
+REDUCTIONS = (fuse_mean, keep_dims, fuse_lp_normalization)
 IMAGE_REDUCTIONS = (fuse_global_pool,)
