@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -12,8 +13,8 @@ from sardonyx.errors import NodeError
 
 __all__ = ["ConvPlan", "Run", "Shifts", "plan_conv"]
 
-COLUMN_BYTES = 1 << 20
-"""The column buffer's size: about a second-level cache, so that the product reads hot data."""
+COLUMN_BYTES = 1 << 21
+"""The column buffer's size: small enough that the product reads it from a cache, large enough to make few blocks."""
 
 Key = tuple[int, ...] | None
 
@@ -136,14 +137,20 @@ def _shifts(size: tuple[int, ...], windows: Windows) -> Shifts | None:
     reach = [run.shift + sum((n - 1) * step for n, step in zip(run.shape, run.steps, strict=True)) for run in runs]
     planes = [-(-(size[0] - run.phase[0]) // windows.strides[0]) * pitch[0] for run in runs]
     after = max(high + windows.out[0] * pitch[0] - plane for high, plane in zip(reach, planes, strict=True))
-    edges = []
-    for a in range(1, rank):
-        for t, (_, _, first, last) in enumerate(axes[a]):
-            kernel = (slice(None),) * a + (t,) + (slice(None),) * (rank - 1 - a)
-            for outside in (slice(0, first), slice(last, windows.out[a])):
-                if outside.start < outside.stop:
-                    edges.append((..., *kernel, *(outside if i == a else slice(None) for i in range(rank))))
-    return Shifts(runs, max(0, -min(run.shift for run in runs)), max(0, after), tuple(tap[2:] for tap in axes[0]), tuple(edges))
+    edges = tuple(edge for a in range(1, rank) for edge in _edges(axes[a], windows.out[a], a, rank))
+    return Shifts(runs, max(0, -min(run.shift for run in runs)), max(0, after), tuple(tap[2:] for tap in axes[0]), edges)
+
+
+def _edges(taps: list[tuple[int, int, int, int]], out: int, axis: int, rank: int) -> Iterator[tuple[object, ...]]:
+    """Indices of what lies outside on one axis: position by position, which makes long strided runs of what is written."""
+    for i in range(out):
+        inside = [t for t, (_, _, first, last) in enumerate(taps) if first <= i < last]
+        low, high = (inside[0], inside[-1] + 1) if inside else (len(taps), len(taps))
+        for outside in (slice(0, low), slice(high, len(taps))):
+            if outside.start < outside.stop:
+                kernel = [slice(None)] * rank
+                kernel[axis] = outside
+                yield (..., *kernel, *(i if a == axis else slice(None) for a in range(rank)))
 
 
 def _axis_taps(size: int, kernel: int, stride: int, dilation: int, begin: int, out: int) -> list[tuple[int, int, int, int]]:
