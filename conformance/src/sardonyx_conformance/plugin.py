@@ -110,4 +110,5 @@ def _facts(item: pytest.Item) -> dict[str, Any]:
     if case is not None:
         return {"name": case.name, "kind": case.kind, "variant": variant, "operators": [list(o) for o in case.operators]}
     name = item.name.replace(f"[{variant}-", "[").replace(f"-{variant}]", "]").replace(f"[{variant}]", "")
+    name = f"{item.path.stem.removeprefix('test_')}.{name}"
     return {"name": name, "kind": item.path.parent.name, "variant": variant, "operators": []}
