@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import InvalidModel
-from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_from_proto
+from sardonyx.ir.attributes import GRAPH, attribute_from_proto
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.proto import Files, dense, tensor_from_proto, type_from_proto
 from sardonyx.ir.schema import newest, since_version
 from sardonyx.ir.tensor import Tensor
-from sardonyx.ir.types import TensorType, ValueType
+from sardonyx.ir.types import TensorType
 
 __all__ = ["Builder", "Scope", "domain_of", "function_key"]
+
+# Where a body is in the main graph: (index of the node, of its attribute), outermost first.
+Path = tuple[tuple[int, int], ...]
 
 MAX_DEPTH = 64
 MAX_NODES = 1 << 20
@@ -57,23 +60,25 @@ class Scope:
 
 
 class Context:
-    """What holds within one graph or function: operator set versions, attribute references, the prefix of node names."""
+    """What holds within one graph or function: operator set versions, attribute references, the prefix of node names, and
+    the path to the graph in the file (None within functions)."""
 
-    __slots__ = ("opsets", "prefix", "refs")
+    __slots__ = ("opsets", "path", "prefix", "refs")
 
-    def __init__(self, opsets: dict[str, int], refs: dict[str, Any], prefix: str):
-        self.opsets, self.refs, self.prefix = opsets, refs, prefix
+    def __init__(self, opsets: dict[str, int], refs: dict[str, Any], prefix: str, path: Path | None = None):
+        self.opsets, self.refs, self.prefix, self.path = opsets, refs, prefix, path
 
-    def within(self, name: str) -> Context:
-        """The same inside a node of that name."""
-        return Context(self.opsets, self.refs, f"{name}/")
+    def within(self, name: str, node: int, attribute: int) -> Context:
+        """The same in a body of the node with that name and place."""
+        return Context(self.opsets, self.refs, f"{name}/", None if self.path is None else (*self.path, (node, attribute)))
 
 
 class Builder:
     """Builds the IR of one model, or of one function body.
 
     `tensors` are the large weights that the parsed proto holds only stubs of. After `model_graph`, `overridable` holds the
-    default values of those inputs that have one.
+    default values of those inputs that have one, and `levels` the names of each graph of the file, by its path. Outputs of
+    nodes have no types yet, unless they are outputs of bodies that say so.
     """
 
     def __init__(
@@ -91,20 +96,18 @@ class Builder:
         self.names: dict[str, int] = {}
         self.calls: list[tuple[str, str, str]] = []
         self.depth = self.count = 0
-        self._top = Scope()
+        self.levels: dict[Path, Scope] = {}
 
     def model_graph(self, g: Any) -> Graph:
         """The main graph; inputs with an initializer become overridable (IR version >= 4) or constants."""
-        return self.graph(g, None, Context(self.opsets, {}, ""))
-
-    def named(self, names: Iterable[str]) -> set[Value]:
-        """The values of the main graph that the file calls by these names."""
-        return {v for v in map(self._top.values.get, names) if v is not None}
+        return self.graph(g, None, Context(self.opsets, {}, "", ()))
 
     def graph(self, g: Any, outer: Scope | None, context: Context) -> Graph:
         """One GraphProto, the model's own or a body (`outer` is then what it sees of the enclosing graphs)."""
         self._enter()
-        scope, where = Scope(outer) if outer is not None else self._top, f"graph {g.name!r}"
+        scope, where = Scope(outer), f"graph {g.name!r}"
+        if context.path is not None:
+            self.levels[context.path] = scope
         out = Graph(g.name)
         constants = self._constants(g, self.tensors if outer is None else {}, where)
         for vi in g.input:
@@ -112,13 +115,13 @@ class Builder:
         for name, tensor in constants.items():
             scope.values[name] = Value(name, TensorType(tensor.dtype, tensor.shape), tensor)
         self._declare_outputs(g.node, scope, where)
-        self._nodes(g.node, out, scope, context, {v.name: v.type for v in g.value_info})
+        self._nodes(g.node, out, scope, context)
         for vi in g.output:
             value = scope.find(vi.name)
             if value is None:
                 raise InvalidModel(f"{where}: output {vi.name!r} is given by no node, input or initializer")
-            if value.type is None or (value.producer is not None and value.producer.graph is out):
-                value.type = _better(value.type, type_from_proto(vi.type))
+            if value.type is None and outer is not None:
+                value.type = type_from_proto(vi.type)
             out.outputs.append(value)
         if not _ordered(out) and not out.sort():
             raise InvalidModel(f"{where}: its nodes form a cycle")
@@ -167,8 +170,8 @@ class Builder:
                 if name:
                     pending.add(name)
 
-    def _nodes(self, nodes: Any, out: Graph, scope: Scope, context: Context, types: dict[str, Any]) -> None:
-        for n in nodes:
+    def _nodes(self, nodes: Any, out: Graph, scope: Scope, context: Context) -> None:
+        for index, n in enumerate(nodes):
             self.count += 1
             if self.count > MAX_NODES:
                 raise InvalidModel(f"the model has more than {MAX_NODES} nodes once its functions are inlined")
@@ -176,10 +179,7 @@ class Builder:
             name = self._unique(context.prefix + (n.name or op))
             inputs = [self._value(i, scope, n) if i else None for i in n.input]
             outputs = [scope.find(o) if o else None for o in n.output]
-            for v, o in zip(outputs, n.output, strict=True):
-                if v is not None and v.type is None and o in types:
-                    v.type = type_from_proto(types[o])
-            attrs = self._attributes(n, scope, context, name) if n.attribute else {}
+            attrs = self._attributes(n, scope, context, name, index) if n.attribute else {}
             function = self.functions.get((domain, op, n.overload)) if self.functions else None
             if function is not None:
                 self._call(function, out, inputs, outputs, attrs, name)
@@ -237,18 +237,16 @@ class Builder:
             raise InvalidModel(f"node {n.name!r} (Constant): {e}") from e
         value.type = TensorType(value.const.dtype, value.const.shape)
 
-    def _attributes(self, n: Any, scope: Scope, context: Context, name: str) -> dict[str, Any]:
+    def _attributes(self, n: Any, scope: Scope, context: Context, name: str, index: int) -> dict[str, Any]:
         attrs: dict[str, Any] = {}
-        for a in n.attribute:
+        for i, a in enumerate(n.attribute):
             if a.name in attrs:
                 raise InvalidModel(f"node {name!r} ({n.op_type}): attribute {a.name!r} is given twice")
             if a.ref_attr_name:
                 if a.ref_attr_name in context.refs:
                     attrs[a.name] = context.refs[a.ref_attr_name]
             elif a.type == GRAPH:
-                attrs[a.name] = self.graph(a.g, scope, context.within(name))
-            elif a.type == GRAPHS:
-                attrs[a.name] = [self.graph(g, scope, context.within(name)) for g in a.graphs]
+                attrs[a.name] = self.graph(a.g, scope, context.within(name, index, i))
             else:
                 attrs[a.name] = attribute_from_proto(a, f"node {name!r} ({n.op_type})", self.files)
         return attrs
@@ -292,7 +290,7 @@ class Builder:
                 scope.values.setdefault(formal, actual)
         opsets = self.opsets | {domain_of(o.domain): o.version for o in f.opset_import}
         first = len(out.nodes)
-        self._nodes(f.node, out, scope, Context(opsets, attrs, f"{name}/"), {v.name: v.type for v in getattr(f, "value_info", ())})
+        self._nodes(f.node, out, scope, Context(opsets, attrs, f"{name}/"))
         _drop_absent(out.nodes[first:], absent)
         for formal, actual in wanted:
             source = scope.find(formal)
@@ -335,11 +333,3 @@ def domain_of(domain: str) -> str:
 def function_key(f: Any) -> tuple[str, str, str]:
     """(domain, name, overload) of a FunctionProto."""
     return domain_of(f.domain), f.name, f.overload
-
-
-def _better(a: ValueType, b: ValueType) -> ValueType:
-    if a is None or (isinstance(a, TensorType) and a.dtype is None):
-        return b
-    if isinstance(a, TensorType) and isinstance(b, TensorType) and a.shape is None and a.dtype == b.dtype:
-        return b
-    return a

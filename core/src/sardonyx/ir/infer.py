@@ -1,4 +1,4 @@
-"""Types and shapes of every value: onnx.shape_inference on the model without its weights, then node by node."""
+"""Types and shapes of values, node by node (see infer_model for the whole of a file at once)."""
 
 from __future__ import annotations
 
@@ -7,130 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidModel
-from sardonyx.ir.graph import Graph, Model, Node, Value
+from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer_contrib import CONTRIB
 from sardonyx.ir.proto import tensor_to_proto, type_from_proto, type_to_proto
 from sardonyx.ir.schema import schema
-from sardonyx.ir.types import Dim, OptionalType, SequenceType, TensorType, ValueType, type_string
+from sardonyx.ir.types import OptionalType, SequenceType, TensorType, ValueType
 
-__all__ = ["infer_graph", "infer_missing", "infer_model", "infer_node"]
+__all__ = ["infer_graph", "infer_missing", "infer_node"]
 
 SMALL = 1024
 INT64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
-
-
-def infer_model(proto: Any, model: Model, strict: bool) -> tuple[Any, set[str] | None]:
-    """Infer types for the whole of `proto`, which is changed: its value_info and outputs get what inference finds.
-
-    What the file declares fills gaps; where it contradicts, it is overruled and noted in model.warnings, or InvalidModel is
-    raised if `strict`. Also returns the names of values whose types were filled in from declarations, which inference has
-    not seen; None if inference failed.
-    """
-    import onnx
-
-    declared = list(proto.graph.value_info)
-    outputs = list(proto.graph.output)
-    _prepare(proto)
-    try:
-        proto = onnx.shape_inference.infer_shapes(proto, data_prop=_steps_are_small(proto.graph))
-    except Exception as e:
-        model.warnings.append(f"shape inference failed: {e}")
-        proto.graph.value_info.extend(declared)
-        del proto.graph.output[:]
-        proto.graph.output.extend(outputs)
-        return proto, None
-    filled: set[str] = set()
-    symbols = {d.dim_param for vi in proto.graph.input for d in vi.type.tensor_type.shape.dim}
-    known = {v.name: v for v in (*proto.graph.value_info, *proto.graph.output)}
-    for vi in (*declared, *outputs):
-        found = known.get(vi.name)
-        if found is None:
-            proto.graph.value_info.append(vi)
-            filled.add(vi.name)
-        elif found.type != vi.type:
-            merged = _reconcile(vi.name, type_from_proto(vi.type), type_from_proto(found.type), symbols, model, strict)
-            if merged is not None:
-                found.type.CopyFrom(type_to_proto(merged))
-                filled.add(vi.name)
-    return proto, filled
-
-
-def _prepare(proto: Any) -> None:
-    """Leave to inference what it can find; let initializers of old files (IR version < 4), which are inputs too, be constants."""
-    graph = proto.graph
-    graph.ClearField("value_info")
-    for vi in graph.input:
-        for d in vi.type.tensor_type.shape.dim if vi.type.HasField("tensor_type") else ():
-            if d.HasField("dim_value") and d.dim_value < 0:
-                d.ClearField("dim_value")
-    for i, o in enumerate([*graph.output]):
-        if o.type.HasField("tensor_type") and o.type.tensor_type.HasField("shape"):
-            graph.output[i].type.tensor_type.ClearField("shape")
-    if proto.ir_version < 4:
-        names = {t.name for t in graph.initializer}
-        kept = [vi for vi in graph.input if vi.name not in names]
-        del graph.input[:]
-        graph.input.extend(kept)
-        proto.ir_version = 8
-
-
-def _steps_are_small(graph: Any, outer: dict[str, Any] | None = None) -> bool:
-    """Whether every Slice has a constant step, and no huge one: onnx's propagation of values adds the step until it passes
-    the end, so near the limits of int64 it overflows and never ends, or crashes."""
-    known = {**(outer or {}), **{t.name: t for t in graph.initializer}}
-    for node in graph.node:
-        for a in node.attribute:
-            if a.type == a.GRAPH and not _steps_are_small(a.g, known):
-                return False
-        if node.op_type == "Constant":
-            known.update((node.output[0], a.t) for a in node.attribute if a.name == "value" and a.type == a.TENSOR)
-        elif node.op_type == "Slice" and len(node.input) > 4 and node.input[4] and not _is_small(known.get(node.input[4])):
-            return False
-    return True
-
-
-def _is_small(t: Any) -> bool:
-    from onnx import numpy_helper
-
-    if t is None or t.data_location == t.EXTERNAL or len(t.dims) != 1 or not 0 <= t.dims[0] <= 64:
-        return False
-    steps = numpy_helper.to_array(t)
-    return bool(((steps > -(2**31)) & (steps < 2**31)).all())
-
-
-def _reconcile(name: str, said: ValueType, inferred: ValueType, symbols: set[str], model: Model, strict: bool) -> ValueType:
-    """The inferred type with what only the declared one knows, or None if that is nothing.
-
-    `symbols` are the names of the inputs' dims: a name that inference made up for a dim says less than any declared one.
-    """
-    if not isinstance(said, TensorType) or not isinstance(inferred, TensorType):
-        return said if inferred is None else None
-    wrong = said.dtype is not None and inferred.dtype is not None and said.dtype != inferred.dtype
-    shape = inferred.shape
-    if said.shape is not None and shape is None:
-        shape = said.shape
-    elif said.shape is not None and shape is not None:
-        wrong |= len(said.shape) != len(shape) or any(
-            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(said.shape, shape, strict=False)
-        )
-        shape = tuple(a if b is None or (a is not None and _made_up(b, symbols)) else b for a, b in zip(said.shape, shape, strict=False))
-    if wrong:
-        text = f"{name!r} is declared {type_string(said)}{_dims(said)}, but its operators give {type_string(inferred)}{_dims(inferred)}"
-        if strict:
-            raise InvalidModel(text)
-        model.warnings.append(text)
-        return None
-    merged = TensorType(inferred.dtype if inferred.dtype is not None else said.dtype, shape)
-    return merged if merged != inferred else None
-
-
-def _made_up(dim: Dim, symbols: set[str]) -> bool:
-    return isinstance(dim, str) and dim.startswith("unk__") and dim not in symbols
-
-
-def _dims(t: TensorType) -> str:
-    return "" if t.shape is None else "[" + ", ".join(str(d) if d is not None else "?" for d in t.shape) + "]"
 
 
 def infer_missing(graph: Graph, news: set[Value] | None = None) -> None:

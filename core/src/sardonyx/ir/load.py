@@ -14,7 +14,7 @@ from sardonyx.ir.proto import Files, checked_shape, dtype_of, tensor_from_proto,
 from sardonyx.ir.schema import STANDARD
 from sardonyx.ir.tensor import Tensor
 
-__all__ = ["load"]
+__all__ = ["load", "map_file"]
 
 
 def load(
@@ -40,7 +40,8 @@ def load(
     proto, tensors, files = _read(model, external, folder)
     if dims or denotations:
         _fix_dims(proto, dims or {}, denotations or {})
-    from sardonyx.ir.infer import infer_missing, infer_model
+    from sardonyx.ir.infer import infer_missing
+    from sardonyx.ir.infer_model import infer_model
     from sardonyx.ir.upgrade import upgrade
     from sardonyx.ir.verify import verify
 
@@ -57,13 +58,12 @@ def load(
         metadata={p.key: p.value for p in proto.metadata_props},
         output_types={o.name: type_from_proto(o.type) for o in proto.graph.output},
     )
-    inferred, filled = infer_model(proto, out, strict)
-    builder = Builder(inferred.functions, out.opsets, out.ir_version, tensors, files)
-    out.graph = builder.model_graph(inferred.graph)
+    builder = Builder(proto.functions, out.opsets, out.ir_version, tensors, files)
+    out.graph = builder.model_graph(proto.graph)
     out.overridable = builder.overridable
-    infer_missing(out.graph, None if filled is None else builder.named(filled))
-    upgrade(out.graph)
     verify(out.graph)
+    infer_missing(out.graph, infer_model(proto, builder.levels, out, strict))
+    upgrade(out.graph)
     return out
 
 
@@ -71,7 +71,7 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
     """The parsed proto (large weights left out), those weights by name, and the external files."""
     if isinstance(model, (str, os.PathLike)):
         path = os.fspath(model)
-        buffer = _map(path)
+        buffer = map_file(path)
         if folder is None:
             folder = os.path.dirname(os.path.abspath(path))
         return *_parse(buffer, path), Files(folder, external)
@@ -82,7 +82,8 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
     raise InvalidInput(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
 
 
-def _map(path: str) -> Any:
+def map_file(path: str) -> Any:
+    """A model file, mapped for reading. Raises InvalidInput where there is none, InvalidModel for an empty one."""
     try:
         with open(path, "rb") as f:
             if os.fstat(f.fileno()).st_size == 0:
