@@ -19,7 +19,7 @@ PyObject* g_error = nullptr;
 
 [[noreturn]] void raise_python() { throw py::error_already_set(); }
 
-// Python side's tuple for one value: (name, dtype index, layout, array or None, identity).
+// Python side's tuple for one value: (name, dtype index, layout, array or None, identity, mapped).
 Value to_value(py::handle h, std::vector<py::object>& keep) {
   auto t = py::cast<py::tuple>(h);
   Value v;
@@ -35,6 +35,7 @@ Value to_value(py::handle h, std::vector<py::object>& keep) {
     keep.push_back(py::reinterpret_borrow<py::object>(t[3]));
   }
   v.identity = py::cast<std::string>(t[4]);
+  v.mapped = py::cast<bool>(t[5]);
   return v;
 }
 
@@ -135,6 +136,15 @@ class Engine {
     }
     std::shared_ptr<Plan> plan = program_->whole(views);
     return plan ? run_plan(*plan, views, n, nullptr) : run_segments(views, nullptr);
+  }
+
+  // Plan for given input shapes now, so that the first run need not.
+  void warm(std::vector<std::vector<int64_t>> shapes) {
+    std::vector<View> views(shapes.size());
+    for (size_t i = 0; i < shapes.size(); i++)
+      for (int64_t d : shapes[i]) views[i].shape.push(d);
+    py::gil_scoped_release unlocked;
+    program_->warm(views.data());
   }
 
   size_t plan_bytes() { return program_->plan_bytes(); }
@@ -295,6 +305,7 @@ PYBIND11_MODULE(_native, m) {
   py::class_<Engine>(m, "Program")
       .def(py::init<py::list, py::list, std::vector<ValueId>, std::vector<ValueId>, std::map<std::string, int64_t>, int>())
       .def("run", &Engine::run)
+      .def("warm", &Engine::warm)
       .def("bind", &Engine::bind)
       .def("run_feeds", &Engine::run_feeds)
       .def("run_timed", &Engine::run_timed)

@@ -56,14 +56,13 @@ struct Value {
   Layout layout = Layout::plain;
   bool constant = false;
   Shape shape;               // of a constant
-  const void* data = nullptr;  // of a constant; owned by the Python side for the program's life
+  const void* data = nullptr;  // of a constant; owned by the Python side for the program's life; may be unaligned
+  bool mapped = false;         // the data is a mapped file: pages that were read can be given back
   std::string identity;      // of a constant: equal strings mean equal bytes, across sessions; "" if unknown
 };
 
-// Thrown by InferCtx::ints for contents that are not known while planning; the planner knows what to do.
-struct NeedValue {
-  ValueId value;
-};
+// Thrown while planning ahead of the first run (Program::warm) where the contents of an input matter.
+struct NeedData {};
 
 // What a shape function sees: shapes and types of the inputs, and contents of small integer inputs.
 class InferCtx {
@@ -75,9 +74,10 @@ class InferCtx {
   bool has(size_t i) const { return i < op.in.size() && op.in[i] != kAbsent; }
   virtual const Shape& shape(size_t i) const = 0;
   virtual DType dtype(size_t i) const = 0;
-  // Contents of input i as int64 (any integer or bool tensor of at most 1024 elements). May throw NeedValue.
+  // Contents of input i as int64 (any integer or bool tensor of at most 1024 elements). Where they are not known while
+  // planning it throws, and the planner makes them known or ends the segment here.
   virtual std::vector<int64_t> ints(size_t i) = 0;
-  // Contents of input i as double (any small tensor). May throw NeedValue.
+  // Contents of input i as double (any small tensor).
   virtual std::vector<double> numbers(size_t i) = 0;
   virtual void output(size_t i, const Shape& shape) = 0;
 };
@@ -150,7 +150,8 @@ class PlanCtx {
   void bind_packed(P*& field, const std::shared_ptr<Buffer>& buffer) { bind_buffer(&field, buffer); }
   // Bytes of working memory alive during this op's steps; returns its handle for bind_scratch.
   virtual size_t scratch(size_t bytes) = 0;
-  // The packed form of constant input i: made once per (constant, key) and shared between plans and sessions.
+  // The packed form of constant input i: made once per (constant, key) and shared between plans and sessions. `make` gets
+  // the constant's data, aligned.
   virtual std::shared_ptr<Buffer> pack(size_t i, const std::string& key, const std::function<std::shared_ptr<Buffer>(const void* data)>& make) = 0;
   // Where the next op's weights will lie, for prefetching; patched after planning, null if there are none.
   template <typename P>

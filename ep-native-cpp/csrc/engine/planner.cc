@@ -1,4 +1,6 @@
 // Planning a segment: shapes, contents of small integer tensors, storage, steps, and the arena.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <climits>
 #include <set>
@@ -10,6 +12,24 @@ namespace sx {
 namespace {
 
 constexpr int64_t kSmall = 1024;
+
+bool is_aligned(const Value& v) { return reinterpret_cast<uintptr_t>(v.data) % item_size(v.dtype) == 0; }
+
+size_t bytes_of(const Value& v) { return static_cast<size_t>(v.shape.size()) * item_size(v.dtype); }
+
+std::shared_ptr<Buffer> copy_of(const Value& v) {
+  auto buffer = std::make_shared<Buffer>(bytes_of(v));
+  std::memcpy(buffer->data, v.data, bytes_of(v));
+  return buffer;
+}
+
+// Give the pages back that a mapped constant's bytes fill.
+void forget(const Value& v) {
+  if (!v.mapped) return;
+  constexpr uintptr_t page = 4096;
+  const uintptr_t from = (reinterpret_cast<uintptr_t>(v.data) + page - 1) / page * page, to = (reinterpret_cast<uintptr_t>(v.data) + bytes_of(v)) / page * page;
+  if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
 
 struct CutHere {};  // the segment ends before the current op
 
@@ -132,10 +152,14 @@ class Planner {
 
   // The bytes of a value known while planning, or null.
   const void* contents(ValueId v) {
-    if (d_.values[v].constant) return d_.values[v].data;
+    if (d_.values[v].constant) return aligned(v);
     auto it = known_.find(v);
     if (it != known_.end()) return it->second->data;
-    if (by_value_.count(v)) return in_[live_index(v)].data;
+    if (by_value_.count(v)) {
+      const void* data = in_[live_index(v)].data;
+      if (!data) throw NeedData{};
+      return data;
+    }
     return nullptr;
   }
 
@@ -167,6 +191,20 @@ class Planner {
   std::unordered_map<ValueId, int> producer_;
   bool folding_ = false;
 
+  // The data of a constant, by an aligned copy if need be.
+  const void* aligned(ValueId v) {
+    const Value& value = d_.values[v];
+    if (is_aligned(value)) return value.data;
+    auto& copy = aligned_[v];
+    if (!copy) {
+      copy = stored(value.identity, "aligned", [&] { return copy_of(value); });
+      forget(value);
+    }
+    plan_->packed.push_back(copy);
+    return copy->data;
+  }
+  std::unordered_map<ValueId, std::shared_ptr<Buffer>> aligned_;
+
   int storage(ValueId v) {
     auto it = storage_of_.find(v);
     if (it != storage_of_.end()) return it->second;
@@ -175,7 +213,7 @@ class Planner {
     s.values.push_back(v);
     if (value.constant) {
       s.kind = Storage::constant;
-      s.data = value.data;
+      s.data = aligned(v);
     } else if (known_.count(v)) {
       s.kind = Storage::constant;
       s.data = known_[v]->data;
@@ -256,7 +294,7 @@ class Emit : public PlanCtx {
   bool is_const(size_t i) const override { return has(i) && p_.d_.values[op.in[i]].constant; }
   const void* const_data(size_t i) const override {
     if (!is_const(i)) throw OpError("input " + std::to_string(i) + " must be a constant");
-    return p_.d_.values[op.in[i]].data;
+    return p_.aligned(op.in[i]);
   }
   std::vector<int64_t> ints(size_t i) override { return read_ints(p_.require(at(i)), dtype(i), shape(i).size()); }
   std::vector<double> numbers(size_t i) override { return read_numbers(p_.require(at(i)), dtype(i), shape(i).size()); }
@@ -293,8 +331,11 @@ class Emit : public PlanCtx {
   }
 
   std::shared_ptr<Buffer> pack(size_t i, const std::string& key, const std::function<std::shared_ptr<Buffer>(const void*)>& make) override {
-    const void* data = const_data(i);
-    return stored(p_.d_.values[op.in[i]].identity, key, [&] { return make(data); });
+    const Value& value = p_.d_.values[at(i)];
+    if (!value.constant) throw OpError("input " + std::to_string(i) + " must be a constant");
+    auto packed = stored(value.identity, key, [&] { return is_aligned(value) ? make(value.data) : make(copy_of(value)->data); });
+    forget(value);
+    return packed;
   }
 
  protected:

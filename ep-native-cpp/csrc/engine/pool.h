@@ -1,6 +1,7 @@
 // A thread pool by chunk claiming: the caller can do every chunk itself and waits only for chunks that were started.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 namespace sx {
 
@@ -20,7 +21,8 @@ class Pool {
 
   template <typename F>
   void parallel(int64_t chunks, F&& f) {
-    parallel(chunks, [](void* arg, int64_t chunk) { (*static_cast<F*>(arg))(chunk); }, &f);
+    using Body = typename std::remove_reference<F>::type;
+    parallel(chunks, [](void* arg, int64_t chunk) { (*static_cast<Body*>(arg))(chunk); }, const_cast<void*>(static_cast<const void*>(&f)));
   }
 
  private:

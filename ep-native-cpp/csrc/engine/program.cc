@@ -71,6 +71,13 @@ std::shared_ptr<Plan> Program::whole(const View* inputs) {
   return plan;
 }
 
+void Program::warm(const View* inputs) {
+  try {
+    whole(inputs);
+  } catch (const NeedData&) {
+  }
+}
+
 std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel) {
   struct Held {
     View view;

@@ -88,6 +88,9 @@ class Program {
   // The plan of the whole program for these inputs, or null if it takes several segments.
   std::shared_ptr<Plan> whole(const View* inputs);
 
+  // Plan the first segment for inputs of these shapes, without data. Does nothing where planning needs the data.
+  void warm(const View* inputs);
+
   // Run by segments; the outputs are made here.
   std::vector<Made> run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel);
 

@@ -28,7 +28,14 @@ static inline vf load(const float* p) { return *reinterpret_cast<const vf_unalig
 static inline void store(float* p, vf v) { *reinterpret_cast<vf_unaligned*>(p) = v; }
 static inline vi load(const int32_t* p) { return *reinterpret_cast<const vi_unaligned*>(p); }
 static inline void store(int32_t* p, vi v) { *reinterpret_cast<vi_unaligned*>(p) = v; }
-static inline vf splat(float x) { return vf{} + x; }
+// Not `vf{} + x`: 0 + x is an addition to the compiler, since it turns -0 into 0.
+#if SX_WIDTH == 16
+static inline vf splat(float x) { return (vf)_mm512_set1_ps(x); }
+#elif SX_WIDTH == 8
+static inline vf splat(float x) { return (vf)_mm256_set1_ps(x); }
+#else
+static inline vf splat(float x) { return vf{x, x, x, x}; }
+#endif
 static inline vi splat(int32_t x) { return vi{} + x; }
 static inline vi as_int(vf v) { return reinterpret_cast<vi&>(v); }
 static inline vf as_float(vi v) { return reinterpret_cast<vf&>(v); }

@@ -16,6 +16,7 @@ __all__ = ["BLOCKED", "describe"]
 
 # Names (of values of the subgraph) that lie in the channel-blocked layout; set by the layout rule.
 BLOCKED = "sx_blocked"
+SHARED = 1 << 14
 _OPTIONS = ("winograd", "strassen", "deterministic", "plan_cache")
 
 
@@ -31,10 +32,10 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
             return -1
         if v not in ids:
             ids[v] = len(values)
-            array, identity = (None, "") if v.const is None else _constant(v.const)
+            array, identity, mapped = (None, "", False) if v.const is None else _constant(v.const)
             dtype = v.const.dtype if v.const is not None else v.dtype
             assert dtype is not None
-            values.append((v.name, index[dtype], int(v in blocked), array, identity))
+            values.append((v.name, index[dtype], int(v in blocked), array, identity, mapped))
         return ids[v]
 
     inputs = [value(v) for v in graph.inputs]
@@ -60,14 +61,13 @@ def _attribute(a: Any) -> Any:
     return list(a) if isinstance(a, tuple) else a
 
 
-def _constant(tensor: Tensor) -> tuple[np.ndarray, str]:
-    """The constant's bytes (a view of the model where possible; alignment does not matter to the engine's packing) and
-    what identifies them across sessions."""
+def _constant(tensor: Tensor) -> tuple[np.ndarray, str, bool]:
+    """The constant's bytes (a view of the model where possible, which need not be aligned), what identifies them across
+    sessions, and whether they are a mapped file's."""
     array = tensor.numpy()
-    if not array.flags.aligned or not array.flags.c_contiguous:
-        array = np.array(array, order="C")
-    identity = ""
-    if tensor.region is not None and isinstance(tensor.region[0], (bytes, mmap.mmap)):
-        buffer, offset, length = tensor.region
-        identity = f"{id(buffer)}:{offset}:{length}:{array.dtype}:{array.shape}"
-    return array, identity
+    if not array.flags.c_contiguous:
+        return np.ascontiguousarray(array), "", False
+    if tensor.region is None or not isinstance(tensor.region[0], (bytes, mmap.mmap)) or tensor.nbytes < SHARED:
+        return array, "", False
+    buffer, offset, length = tensor.region
+    return array, f"{id(buffer)}:{offset}:{length}:{array.dtype}:{array.shape}", isinstance(buffer, mmap.mmap)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import pkgutil
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+import sardonyx_ep_native
 from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext
 from sardonyx.errors import NodeError
 from sardonyx.ir.graph import Graph, Node
+from sardonyx.ir.types import TensorType
 from sardonyx_ep_native import _native
 from sardonyx_ep_native.claims import DTYPES, refusal
 from sardonyx_ep_native.describe import describe
@@ -17,6 +22,9 @@ from sardonyx_ep_native.describe import describe
 __all__ = ["NativeProvider"]
 
 _native.set_dtypes(DTYPES)
+for _module in pkgutil.iter_modules(sardonyx_ep_native.__path__):
+    if _module.name.startswith("claim_"):
+        importlib.import_module(f"sardonyx_ep_native.{_module.name}")
 
 
 class NativeProvider(Provider):
@@ -49,6 +57,13 @@ class NativeExecutable(Executable):
         self._nodes = list(graph.nodes)
         self._program = _native.Program(*describe(graph, context))
         self._run = self._program.run
+        if all(isinstance(v.type, TensorType) and v.type.is_static for v in graph.inputs):
+            self._warm([list(v.shape or ()) for v in graph.inputs])
+
+    def _warm(self, shapes: list[list[Any]]) -> None:
+        """Plan now for shapes that are known; what the shapes do not fit is said when the program runs."""
+        with contextlib.suppress(_native.NodeFailure):
+            self._program.warm(shapes)
 
     def run(self, inputs: list[Any], *, outputs: list[Any] | None = None, ctx: RunContext | None = None) -> list[Any]:
         """Run the program."""

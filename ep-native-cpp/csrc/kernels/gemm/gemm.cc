@@ -1,0 +1,136 @@
+// Single-precision matrix product over packed panels.
+#include "kernels/gemm/tile.h"
+#include "kernels/table.h"
+
+namespace sx {
+namespace SX_ISA {
+
+#if SX_WIDTH == 16
+constexpr int kWide = 3, kWideRows = 8, kNarrow = 2, kNarrowRows = 14;
+#else
+constexpr int kWide = 2, kWideRows = 6, kNarrow = 2, kNarrowRows = 6;
+#endif
+
+static bool is_wide(int64_t n) { return kWide != kNarrow && n % (kWide * W) == 0; }
+
+int64_t gemm_panel(int64_t n) { return (is_wide(n) ? kWide : kNarrow) * W; }
+
+int64_t gemm_packed_size(int64_t k, int64_t n) {
+  const int64_t width = gemm_panel(n);
+  return (n + width - 1) / width * width * k;
+}
+
+void pack_b(const PackB& p, int64_t first, int64_t last) {
+  const int64_t width = gemm_panel(p.n);
+  for (int64_t panel = first; panel < last; panel++) {
+    const int64_t col = panel * width, cols = p.n - col < width ? p.n - col : width;
+    float* out = p.out + panel * width * p.k;
+    const float* b = p.b + col * p.stride_n;
+    if (p.stride_n == 1) {
+      for (int64_t i = 0; i < p.k; i++, out += width) {
+        __builtin_memcpy(out, b + i * p.stride_k, cols * sizeof(float));
+        for (int64_t j = cols; j < width; j++) out[j] = 0;
+      }
+      continue;
+    }
+    // Transposed: blocks of k, so that each source row is read in whole lines.
+    for (int64_t k0 = 0; k0 < p.k; k0 += 16) {
+      const int64_t k1 = k0 + 16 < p.k ? k0 + 16 : p.k;
+      for (int64_t j = 0; j < width; j++)
+        for (int64_t i = k0; i < k1; i++) out[i * width + j] = j < cols ? b[i * p.stride_k + j * p.stride_n] : 0;
+    }
+  }
+}
+
+template <int MR, int NV>
+struct Rows {
+  static void run(int rows, const Gemm& g, int64_t row, int64_t col, const float* panel, const char*& next, int64_t step) {
+    if (rows == MR)
+      tile<MR, NV>(g, row, col, panel, next, step);
+    else
+      Rows<MR - 1, NV>::run(rows, g, row, col, panel, next, step);
+  }
+};
+template <int NV>
+struct Rows<0, NV> {
+  static void run(int, const Gemm&, int64_t, int64_t, const float*, const char*&, int64_t) {}
+};
+
+// One row against several panels at once: a single row leaves too few accumulators to hide the FMA's latency.
+template <int NV, int PANELS>
+static void one_row(const Gemm& g, int64_t row, int64_t p0) {
+  constexpr int64_t width = NV * W;
+  const float* a = g.a + row * g.lda;
+  const float* b[PANELS];
+  vf acc[PANELS][NV];
+  for (int p = 0; p < PANELS; p++) {
+    b[p] = g.b + (p0 + p) * width * g.k;
+    for (int v = 0; v < NV; v++) acc[p][v] = vf{};
+  }
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < g.k; i++) {
+    const vf x = splat(a[i]);
+#pragma GCC unroll 8
+    for (int p = 0; p < PANELS; p++)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; v++) acc[p][v] += x * *reinterpret_cast<const vf*>(b[p] + i * width + v * W);
+  }
+  for (int p = 0; p < PANELS; p++)
+    for (int v = 0; v < NV; v++) {
+      const int64_t col = (p0 + p) * width + v * W, n = g.n - col;
+      if (n <= 0) break;
+      const int part = n >= W ? W : static_cast<int>(n);
+      vf y = acc[p][v];
+      if (g.e.bias) y += load_part(g.e.bias + col, part);
+      alignas(64) float residual[W] = {};
+      if (g.e.residual) __builtin_memcpy(residual, g.e.residual + row * g.e.ldr + col, part * sizeof(float));
+      store_part(g.c + row * g.ldc + col, finish(y, g.e, g.e.residual ? residual : nullptr), part);
+    }
+}
+
+template <int MR, int NV>
+static void product(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {
+  constexpr int64_t width = NV * W;
+  if (m1 - m0 == 1) {
+    int64_t p = p0;
+    for (; p + 4 <= p1; p += 4) one_row<NV, 4>(g, m0, p);
+    for (; p < p1; p++) one_row<NV, 1>(g, m0, p);
+    return;
+  }
+  // Blocks of rows that stay in L2 together with a few panels; inside, panels outermost.
+  const int64_t budget = 48 * 1024 / (g.k > 0 ? g.k : 1) / MR * MR;
+  const int64_t block = budget < 4 * MR ? 4 * MR : budget;
+  const int64_t panel_bytes = width * g.k * static_cast<int64_t>(sizeof(float));
+  for (int64_t b0 = m0; b0 < m1;) {
+    // Nearly equal blocks, and nearly equal tiles in each: a last tile of one row would cost as much as a full one.
+    const int64_t blocks = (m1 - b0 + block - 1) / block;
+    const int64_t b1 = b0 + (m1 - b0 + blocks - 1) / blocks;
+    const int64_t tiles = (b1 - b0 + MR - 1) / MR;
+    for (int64_t p = p0; p < p1; p++) {
+      const float* panel = g.b + p * width * g.k;
+      const bool last = p + 1 == p1;
+      const char* next = last ? g.next : reinterpret_cast<const char*>(panel) + panel_bytes;
+      const int64_t ahead = last ? g.next_bytes : panel_bytes;
+      // One line per four k-steps; a null target prefetches nothing useful, so it stands still on the panel itself.
+      const int64_t step = next ? kLine : 0;
+      if (!next) next = reinterpret_cast<const char*>(panel);
+      const char* end = next + (ahead > 0 ? ahead : 0);
+      for (int64_t t = 0, row = b0; t < tiles; t++) {
+        const int64_t rows = (b1 - row + (tiles - t) - 1) / (tiles - t);
+        Rows<MR, NV>::run(static_cast<int>(rows), g, row, p * width, panel, next, next < end ? step : 0);
+        row += rows;
+      }
+    }
+    b0 = b1;
+  }
+}
+
+void gemm(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {
+  if (is_wide(g.n))
+    product<kWideRows, kWide>(g, m0, m1, p0, p1);
+  else
+    product<kNarrowRows, kNarrow>(g, m0, m1, p0, p1);
+}
+
+}  // namespace SX_ISA
+}  // namespace sx

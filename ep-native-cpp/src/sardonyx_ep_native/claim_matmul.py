@@ -1,0 +1,18 @@
+"""What the engine takes of matrix products."""
+
+from __future__ import annotations
+
+from sardonyx.ir.graph import Node
+from sardonyx_ep_native.claims import F32, add, dtypes
+
+
+@add("MatMul")
+def matmul(node: Node) -> str | None:
+    """float32 products of any batch shape."""
+    return dtypes(node, F32, (0, 1))
+
+
+@add("Gemm", since=7)
+def gemm(node: Node) -> str | None:
+    """float32 matrices; C of any broadcastable shape."""
+    return dtypes(node, F32, (0, 1, 2))
