@@ -1,0 +1,133 @@
+"""The group of commands, each in a module that is imported when it is called, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from sardonyx import __version__
+from sardonyx.cli import show
+from sardonyx.errors import InvalidInput, SardonyxError
+
+__all__ = ["COMMANDS", "Commands", "run", "sardonyx"]
+
+COMMANDS = {
+    "demo": "Recognise a handwritten digit: see that everything works.",
+    "providers": "List the execution providers and whether each can be used.",
+    "doctor": "Examine the installation and say what is wrong with it.",
+    "info": "Show a model's inputs, outputs, operators and size.",
+    "check": "Load and verify a model, and see which nodes can run here.",
+    "run": "Run a model on files or random inputs.",
+    "explain": "Show where every node runs, and why not elsewhere.",
+    "bench": "Measure a model's latency, alone or against onnxruntime.",
+    "profile": "Measure the time of every operator and node.",
+    "conformance": "Run the conformance suite on an execution provider.",
+}
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """Core's commands, then those of installed plug-ins (hook `sardonyx_cli`)."""
+
+    _plugins_asked = False
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the help."""
+        self._ask_plugins()
+        return [*COMMANDS, *sorted(self.commands.keys() - COMMANDS.keys())]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; a plug-in cannot replace one of core's."""
+        if cmd_name in COMMANDS:
+            return importlib.import_module(f"sardonyx.cli.commands.{cmd_name}").command
+        self._ask_plugins()
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing core's."""
+        rows = [(n, COMMANDS.get(n) or self.commands[n].get_short_help_str(80)) for n in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _ask_plugins(self) -> None:
+        if self._plugins_asked:
+            return
+        self._plugins_asked = True
+        from sardonyx.runtime import discovery
+
+        manager = discovery.plugin_manager()
+        for state in discovery.providers():
+            if state.module is None:
+                continue
+            others = [p for p in manager.get_plugins() if p is not state.module]
+            try:
+                manager.subset_hook_caller("sardonyx_cli", others)(group=self)
+            except Exception as e:
+                show.note(f"the commands of provider {state.name!r} are left out: {type(e).__name__}: {e}")
+
+
+@click.command(
+    cls=Commands,
+    epilog="Every command has --help with an example, and --json. SARDONYX_DEBUG=1 shows tracebacks.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message="sardonyx %(version)s")
+@click.option("-v", "--verbose", is_flag=True, help="Log what happens, on stderr.")
+def sardonyx(verbose: bool) -> None:
+    """Run ONNX models on the execution providers that are installed."""
+    logger = logging.getLogger("sardonyx")
+    logger.handlers = [_Notes()]
+    logger.propagate = False
+    logger.setLevel(logging.DEBUG if verbose else logging.WARNING)
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module="sardonyx")
+
+
+class _Notes(logging.Handler):
+    """Log records as notes on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        show.note(record.getMessage())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; an error is one message on stderr. Status 0: success, 1: failure, 2: the caller's mistake."""
+    try:
+        status: Any = sardonyx.main(args=None if arguments is None else list(arguments), prog_name="sardonyx", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes stdout once more when it ends
+        return 1
+    except (click.Abort, KeyboardInterrupt):
+        show.error("interrupted")
+        return INTERRUPTED
+    except Exception as e:
+        if os.environ.get("SARDONYX_DEBUG", "0") not in ("", "0"):
+            raise
+        return _report(e)
+
+
+def _report(e: Exception) -> int:
+    if isinstance(e, click.UsageError):
+        where = e.ctx.command_path if e.ctx is not None else "sardonyx"
+        show.error(f"{e.format_message().rstrip('.')} (see: {where} --help)")
+        return 2
+    if isinstance(e, click.ClickException):
+        show.error(e.format_message())
+        return e.exit_code
+    if isinstance(e, SardonyxError):
+        show.error(str(e))
+        return 2 if isinstance(e, InvalidInput) else 1
+    if isinstance(e, OSError):
+        show.error(f"{e.filename}: {e.strerror}" if e.filename else str(e))
+        return 1
+    show.error(f"internal error: {type(e).__name__}: {e} (SARDONYX_DEBUG=1 shows the traceback; please report it)")
+    return 1

@@ -1,0 +1,79 @@
+"""`sardonyx check`: is the model right, and can it run here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sardonyx.cli import show
+from sardonyx.cli.options import INSTALL, json_option, model_argument, split_names
+from sardonyx.ep.provider import Provider
+from sardonyx.errors import NotSupported
+from sardonyx.ir.graph import Graph
+from sardonyx.ir.load import load
+from sardonyx.runtime import discovery
+from sardonyx.runtime.partition import assign
+
+__all__ = ["command", "unplaced"]
+
+EXAMPLE = """\b
+Example:
+  sardonyx check digits.onnx
+  sardonyx check digits.onnx --ep cpu --strict --json
+"""
+
+
+@click.command("check", epilog=EXAMPLE)
+@model_argument
+@click.option("--ep", metavar="NAMES", help="The providers to ask (default: all that can be used).")
+@click.option("--strict", is_flag=True, help="Warnings (declared types that contradict the inferred ones) are errors.")
+@json_option
+def command(model: str, ep: str | None, strict: bool, as_json: bool) -> int:
+    """Load and verify a model, and list the nodes that no installed provider can run.
+
+    Status 0: it is right and can run here; 1: it is not, or cannot.
+    """
+    with show.status(f"checking {model}"):
+        loaded = load(model, strict=strict)
+        names = split_names(ep) if ep else discovery.available()
+        states = [s for name in names for s in discovery.find(name)]
+        providers = [s.info.create(s.info.check_options({})) for s in states if s.info is not None]
+        nodes = sum(1 for _ in loaded.graph.walk_nodes())
+        stuck = unplaced(loaded.graph, providers)
+    if as_json:
+        facts = {"model": model, "nodes": nodes, "warnings": loaded.warnings, "providers": [s.name for s in states], "unplaced": stuck}
+        show.emit_json({"ok": not stuck, **facts})
+        return 1 if stuck else 0
+    for text in loaded.warnings:
+        show.line(f"warning: {text}")
+    show.line(f"{model} is a valid model of {nodes} nodes{f', {len(loaded.warnings)} warnings' if loaded.warnings else ''}.")
+    who = ", ".join(s.name for s in states)
+    if not stuck:
+        show.line(f"Every node can run here ({who}).")
+        return 0
+    show.line(f"{len(stuck)} nodes cannot run here ({who or f'no provider is installed: {INSTALL}'}):")
+    show.table(("node", "operator", "why"), [(n["node"], n["op"], _why(n["reasons"])) for n in stuck])
+    return 1
+
+
+def _why(reasons: dict[str, str]) -> str:
+    return "; ".join(f"{ep}: {reason}" for ep, reason in reasons.items()) or "no provider"
+
+
+def unplaced(graph: Graph, providers: list[Provider]) -> list[dict[str, Any]]:
+    """The nodes of the optimized graph and its bodies that none of the providers takes, with the reasons. Changes the graph."""
+    from sardonyx.passes import optimize
+
+    optimize(graph, "all")
+    found = []
+    for part in list(graph.walk_graphs()):
+        try:
+            assign(part, providers)
+        except NotSupported as e:
+            nodes = {n.name: n for n in part.nodes}
+            for name, reasons in e.nodes.items():
+                node = nodes[name]
+                op = f"{node.title}-{node.since}"
+                found.append({"node": name, "op": op, "origins": list(node.origins), "reasons": reasons})
+    return found

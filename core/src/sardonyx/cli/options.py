@@ -1,0 +1,108 @@
+"""The options that say which providers run a model, and how; and the session they ask for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from sardonyx.cli import show
+from sardonyx.errors import InvalidInput, ProviderError
+from sardonyx.runtime import discovery
+from sardonyx.runtime.options import LEVELS, GraphOptimizationLevel, SessionOptions
+from sardonyx.runtime.session import InferenceSession
+
+__all__ = ["INSTALL", "Choice", "json_option", "model_argument", "need_provider", "session_options", "split_names"]
+
+INSTALL = "pip install sardonyx-ep-cpu (in a checkout: pip install ./ep-cpu)"
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+model_argument = click.argument("model", metavar="MODEL")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the options of `session_options` say."""
+
+    ep: str | None
+    ep_option: tuple[str, ...]
+    strict: bool
+    threads: int
+    level: str
+
+    @property
+    def names(self) -> list[str] | None:
+        """The providers asked for, or None for all usable ones."""
+        return split_names(self.ep) if self.ep else None
+
+    def providers(self) -> list[tuple[str, dict[str, str]]] | None:
+        """Names with their options, as a session takes them."""
+        given: dict[str, dict[str, str]] = {}
+        for text in self.ep_option:
+            key, equals, value = text.partition("=")
+            name, dot, option = key.partition(".")
+            if not (equals and dot and name and option):
+                raise InvalidInput(f"--ep-option {text!r} is not of the form PROVIDER.OPTION=VALUE")
+            given.setdefault(name, {})[option] = value
+        names = self.names if self.names is not None else (discovery.available() if given else None)
+        unused = given.keys() - set(names or ())
+        if unused:
+            raise InvalidInput(f"--ep-option names provider {sorted(unused)[0]!r}, which this command does not use")
+        return None if names is None else [(n, given.get(n, {})) for n in names]
+
+    def options(self) -> SessionOptions:
+        """SessionOptions with the threads, the level and strictness."""
+        o = SessionOptions()
+        o.intra_op_num_threads = self.threads
+        o.strict = self.strict
+        o.graph_optimization_level = GraphOptimizationLevel(next(number for number, name in LEVELS.items() if name == self.level))
+        return o
+
+    def open(self, model: Any, options: SessionOptions | None = None) -> InferenceSession:
+        """A session for `model` (a path or bytes). Raises ProviderError where no provider can be used."""
+        if self.ep is None:
+            need_provider()
+        if self.strict and self.ep is None:
+            raise InvalidInput("--strict needs --ep: the providers that may run nodes")
+        with show.status("loading" if isinstance(model, bytes) else f"loading {model}"):
+            return InferenceSession(model, options or self.options(), self.providers())
+
+
+def need_provider() -> None:
+    """Raise ProviderError if no provider can be used here, saying what to install."""
+    states = discovery.providers()
+    if any(s.usable for s in states):
+        return
+    if not states:
+        raise ProviderError(f"no execution provider is installed; install one, for example: {INSTALL}")
+    raise ProviderError("no installed execution provider can be used here: " + "; ".join(f"{s.name}: {s.reason}" for s in states))
+
+
+OPTIONS = (
+    click.option("--ep", metavar="NAMES", help="Providers in order of preference, e.g. native,cpu (default: all, by priority)."),
+    click.option("--ep-option", multiple=True, metavar="EP.KEY=VALUE", help="An option of a provider; `sardonyx providers -v` lists them."),
+    click.option("--strict", is_flag=True, help="Fail if a node cannot run on the providers of --ep."),
+    click.option("--threads", type=click.IntRange(min=0), default=0, metavar="N", help="Threads for one operator (0: all usable cores)."),
+    click.option("--level", type=click.Choice(["none", "basic", "extended", "all"]), default="all", help="How much to optimize."),
+)
+
+
+def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command gets them as `choice`."""
+
+    @functools.wraps(command)
+    def wrapped(*, ep: str | None, ep_option: tuple[str, ...], strict: bool, threads: int, level: str, **kwargs: Any) -> Any:
+        return command(choice=Choice(ep, ep_option, strict, threads, level), **kwargs)
+
+    out: Callable[..., Any] = wrapped
+    for option in reversed(OPTIONS):
+        out = option(out)
+    return out
+
+
+def split_names(text: str) -> list[str]:
+    """Names between commas."""
+    return [n for n in (part.strip() for part in text.split(",")) if n]
