@@ -31,7 +31,14 @@ class InvalidModel(SardonyxError):
 
 
 class NotSupported(SardonyxError, NotImplementedError):
-    """The model is right, but nothing installed can run this part of it."""
+    """The model is right, but nothing installed can run this part of it.
+
+    `nodes` maps the name of each node that nobody takes to the providers' reasons.
+    """
+
+    def __init__(self, message: str, nodes: dict[str, dict[str, str]] | None = None):
+        super().__init__(message)
+        self.nodes = nodes or {}
 
 
 class ProviderError(SardonyxError):

@@ -10,7 +10,15 @@ from typing import Any
 
 from sardonyx.errors import InvalidInput
 
-__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions", "default_threads"]
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "RunOptions",
+    "SessionOptions",
+    "cgroup_quota",
+    "default_threads",
+]
 
 
 class GraphOptimizationLevel(enum.IntEnum):
@@ -47,11 +55,12 @@ def default_threads() -> int:
     if env.isdigit() and int(env) > 0:
         return int(env)
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _cgroup_quota()
+    quota = cgroup_quota()
     return max(1, min(count, quota)) if quota else max(1, count)
 
 
-def _cgroup_quota() -> int | None:
+def cgroup_quota() -> int | None:
+    """Processors that the container's CPU quota allows (cgroup v2 or v1), rounded up; None if there is no quota."""
     try:
         limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return None if limit == "max" else math.ceil(int(limit) / int(period))

@@ -61,7 +61,8 @@ def assign(
         pending = [new for node in open_nodes for new in _expand(graph, node)] if depth < MAX_EXPANSION else []
         if not pending:
             break
-    raise NotSupported(_complaint([n for n in graph.nodes if n not in result.owner], providers, result))
+    stuck = [n for n in graph.nodes if n not in result.owner]
+    raise NotSupported(_complaint(stuck, providers, result), {n.name: dict(result.refusals.get(n.name, {})) for n in stuck})
 
 
 def _claim(
