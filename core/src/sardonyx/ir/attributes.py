@@ -16,7 +16,19 @@ from sardonyx.ir.proto import Files, dense, tensor_from_proto, tensor_to_proto, 
 from sardonyx.ir.schema import Schema
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType
 
-__all__ = ["GRAPH", "GRAPHS", "attribute_from_proto", "attribute_to_proto", "kind_of"]
+__all__ = [
+    "FLOAT",
+    "FLOATS",
+    "GRAPH",
+    "GRAPHS",
+    "INT",
+    "INTS",
+    "SPARSE_TENSOR",
+    "TENSOR",
+    "attribute_from_proto",
+    "attribute_to_proto",
+    "kind_of",
+]
 
 # AttributeProto.AttributeType
 FLOAT, INT, STRING, TENSOR, GRAPH = 1, 2, 3, 4, 5
