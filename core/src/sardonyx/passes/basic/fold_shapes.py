@@ -10,8 +10,9 @@ from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer import infer_node
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType, ValueType
+from sardonyx.passes.basic.quick_types import quick_type
 from sardonyx.passes.basic.shape_contents import CONTENTS, Contents
-from sardonyx.passes.dims import broadcast_dims, matmul_dims, reshape_dims, reshape_target
+from sardonyx.passes.dims import broadcast_dims, reshape_dims, reshape_target
 from sardonyx.passes.edit import constant
 from sardonyx.passes.match import ints
 from sardonyx.passes.rules import sharper
@@ -20,66 +21,6 @@ __all__ = ["fold_shapes"]
 
 SMALL = 64
 DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
-UNARY = frozenset(
-    [
-        "Softmax",
-        "LogSoftmax",
-        "Relu",
-        "Sigmoid",
-        "Tanh",
-        "Erf",
-        "Sqrt",
-        "Exp",
-        "Log",
-        "Neg",
-        "Abs",
-        "Reciprocal",
-        "Clip",
-        "Cast",
-        "IsNaN",
-        "Not",
-        "Identity",
-        "LeakyRelu",
-        "HardSigmoid",
-        "HardSwish",
-        "Gelu",
-        "Swish",
-        "Mish",
-        "Softplus",
-        "Elu",
-        "Floor",
-        "Ceil",
-        "Round",
-        "LayerNormalization",
-        "RMSNormalization",
-        "BatchNormalization",
-    ]
-)
-BROADCASTING = frozenset(
-    [
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Pow",
-        "Where",
-        "Equal",
-        "Greater",
-        "Less",
-        "GreaterOrEqual",
-        "LessOrEqual",
-        "And",
-        "Or",
-        "Xor",
-        "Max",
-        "Min",
-        "Sum",
-        "Mean",
-        "Mod",
-        "PRelu",
-    ]
-)
-
 SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad", "Split", "TopK", "OneHot", "Unsqueeze", "Squeeze"])
 
 
@@ -97,14 +38,10 @@ class _Shapes:
         if value is None:
             return None
         found = self.contents.get(value)
-        if (
-            found is None
-            and value.const is not None
-            and value.const.size <= SMALL
-            and value.const.dtype.kind in "iub"
-            and len(value.const.shape) < 2
-        ):
-            found = self.contents[value] = [int(i) for i in value.const.numpy().reshape(-1)]
+        if found is None and value.const is not None:
+            tensor = value.const
+            if tensor.size <= SMALL and tensor.dtype.kind in "iub" and len(tensor.shape) < 2:
+                found = self.contents[value] = [int(i) for i in tensor.numpy().reshape(-1)]
         return found
 
     def run(self, graph: Graph) -> int:
@@ -170,10 +107,18 @@ class _Shapes:
         """Infer the outputs again where an input became better known, or where something is missing."""
         if node.op == "Reshape" or node.op == "Expand":
             self._follow(node)
-        elif (node.op in SHAPED and _vague(node)) or any(v in self.touched for v in node.inputs):
-            for v, t in zip(node.outputs, _infer(node), strict=False):
-                if v is not None and t is not None:
-                    self._set(v, sharper(t, v.type))
+            return
+        renewed = any(v in self.touched for v in node.inputs)
+        if not renewed and not _vague(node):
+            return
+        quick = quick_type(node)
+        types: list[ValueType] = [quick]
+        if quick is None:
+            known = node.op in SHAPED and all(v is None or v.const is not None for v in node.inputs[1:])
+            types = infer_node(node) if renewed or known else []
+        for v, t in zip(node.outputs, types, strict=False):
+            if v is not None and t is not None:
+                self._set(v, sharper(t, v.type))
 
     def _follow(self, node: Node) -> None:
         x, target, out = node.inputs[0], self.get(node.inputs[1]), node.outputs[0]
@@ -217,23 +162,3 @@ def _vague(node: Node) -> bool:
     if any(v is None or v.const is None for v in node.inputs[1:]):
         return False
     return any(v is not None and (v.shape is None or None in v.shape) for v in node.outputs)
-
-
-def _infer(node: Node) -> list[ValueType]:
-    """Types of the outputs: by the rules of dims where the operator is plain, else from onnx."""
-    out = node.outputs[0]
-    dtype = out.dtype if out is not None else None
-    if dtype is not None and len(node.outputs) == 1:
-        shape = None
-        if node.op in BROADCASTING and None not in node.inputs:
-            shape = broadcast_dims(*(v.shape for v in node.inputs if v is not None))
-        elif node.op in UNARY and node.inputs[0] is not None:
-            shape = node.inputs[0].shape
-        elif node.op == "MatMul":
-            shape = matmul_dims(*(v.shape for v in node.inputs if v is not None))
-        elif node.op == "Transpose" and node.inputs[0] is not None and node.inputs[0].shape is not None and "perm" in node.attrs:
-            dims = node.inputs[0].shape
-            shape = tuple([dims[p] for p in node.attrs["perm"]])
-        if shape is not None and None not in shape:
-            return [TensorType(dtype, shape)]
-    return infer_node(node)

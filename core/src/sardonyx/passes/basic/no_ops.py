@@ -69,14 +69,18 @@ def drop_transpose(node: Node, graph: Graph) -> Outcome:
 @rule("Slice")
 def drop_slice(node: Node, graph: Graph) -> Outcome:
     """Slice that takes everything."""
-    x, out = node.inputs[0], node.outputs[0]
-    starts, ends = ints(node.input(1)), ints(node.input(2))
+    x, starts, ends = node.inputs[0], ints(node.inputs[1]), ints(node.inputs[2])
+    axes = ints(node.input(3)) if node.input(3) is not None else None if starts is None else list(range(len(starts)))
     steps = ints(node.input(4)) if node.input(4) is not None else []
-    if x is None or out is None or starts is None or ends is None or steps is None or any(s != 1 for s in steps):
+    if x is None or starts is None or ends is None or axes is None or steps is None or any(s != 1 for s in steps):
         return None
-    if all(s == 0 for s in starts) and all(e >= HUGE for e in ends):
-        return _bypass(node, x)
-    return _bypass(node, x) if same_shape(x, out) and all(isinstance(d, int) for d in x.shape or ()) else None
+    if len(starts) != len(ends) or len(starts) != len(axes):
+        return None
+    for start, end, axis in zip(starts, ends, axes, strict=True):
+        dim = x.shape[axis] if x.shape is not None and -len(x.shape) <= axis < len(x.shape) else None
+        if start != 0 or not (end >= HUGE or (isinstance(dim, int) and end >= dim)):
+            return None
+    return _bypass(node, x)
 
 
 @rule("Pad", "Tile")

@@ -84,7 +84,7 @@ def _rescaled(conv: Node, node: Node, scale: np.ndarray, shift: np.ndarray) -> O
         return no("its bias is not constant")
     bias = shift if given is None or given.const is None else given.const.numpy().astype(np.float64) * scale + shift
     dtype = weights.const.dtype
-    if dtype.itemsize < 4 and not (np.isfinite(bias.astype(dtype).astype(np.float32)).all() and np.abs(scale).max(initial=0) < 1e4):
+    if dtype.itemsize < 4 and max(np.abs(bias).max(initial=0), np.abs(scale).max(initial=0)) > 1e4:
         return no("half precision might overflow")
     unscaled = bool((scale == 1).all())
     new = weights if unscaled else times(weights, _along_outputs(conv, scale, weights.const.shape))
