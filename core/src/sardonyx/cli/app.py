@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -31,6 +32,7 @@ COMMANDS = {
     "conformance": "Run the conformance suite on an execution provider.",
 }
 INTERRUPTED = 130
+logger = logging.getLogger("sardonyx")
 
 
 class Commands(click.Group):
@@ -82,11 +84,8 @@ class Commands(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Log what happens, on stderr.")
 def sardonyx(verbose: bool) -> None:
     """Run ONNX models on the execution providers that are installed."""
-    logger = logging.getLogger("sardonyx")
-    logger.handlers = [_Notes()]
-    logger.propagate = False
-    logger.setLevel(logging.DEBUG if verbose else logging.WARNING)
-    warnings.filterwarnings("ignore", category=RuntimeWarning, module="sardonyx")
+    if verbose:
+        logger.setLevel(logging.DEBUG)
 
 
 class _Notes(logging.Handler):
@@ -97,8 +96,27 @@ class _Notes(logging.Handler):
         show.note(record.getMessage())
 
 
+@contextlib.contextmanager
+def _logs_as_notes() -> Iterator[None]:
+    """What is logged goes to stderr as notes; warnings are left out, for they are logged as well."""
+    before = logger.handlers, logger.propagate, logger.level
+    logger.handlers, logger.propagate = [_Notes(logging.DEBUG)], False
+    logger.setLevel(logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            yield
+        finally:
+            logger.handlers, logger.propagate, logger.level = before
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; an error is one message on stderr. Status 0: success, 1: failure, 2: the caller's mistake."""
+    with _logs_as_notes():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         status: Any = sardonyx.main(args=None if arguments is None else list(arguments), prog_name="sardonyx", standalone_mode=False)
         sys.stdout.flush()

@@ -1,0 +1,180 @@
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+
+from sardonyx.cli.app import COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(cli, command):
+    result = cli(command, "--help")
+    assert result.status == 0
+    assert f"  sardonyx {command} " in result.out + " " or f"  sardonyx {command}\n" in result.out
+    assert "--json" in result.out
+
+
+def test_help_lists_every_command(cli):
+    out = cli("--help").out
+    assert all(f"  {name} " in out for name in COMMANDS)
+
+
+def test_version(cli):
+    import sardonyx
+
+    assert cli("--version").out == f"sardonyx {sardonyx.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["providers"],
+        ["info", "digits.onnx"],
+        ["check", "digits.onnx"],
+        ["run", "digits.onnx", "--ep", "cpu"],
+        ["explain", "digits.onnx"],
+        ["bench", "digits.onnx", "--seconds", "0.1"],
+        ["profile", "digits.onnx", "--runs", "2"],
+        ["demo"],
+    ],
+    ids=lambda a: a[0],
+)
+def test_json_is_one_document(cli, folder, arguments):
+    result = cli(*arguments, "--json")
+    assert result.status == 0
+    assert isinstance(json.loads(result.out), dict)
+
+
+def test_demo_is_right_about_every_picture(cli):
+    for digit in range(10):
+        result = cli("demo", "--picture", str(digit), "--ep", "cpu", "--json")
+        facts = json.loads(result.out)
+        assert (result.status, facts["answer"], facts["label"]) == (0, digit, digit)
+
+
+def test_demo_shows_picture_answer_placement_and_time(cli):
+    out = cli("demo", "--ep", "cpu").out
+    assert "@@" in out
+    assert "This is a 7 (" in out
+    assert "13 nodes: cpu 100%" in out
+    assert "loaded in " in out
+
+
+def test_run_saves_what_it_shows(cli, folder):
+    result = cli(
+        "run", "digits.onnx", "--ep", "cpu", "-i", "digits.npy", "--outputs", "logits,probabilities", "--save", "out.npz", "--json"
+    )
+    shown = json.loads(result.out)["outputs"]
+    with np.load("out.npz") as saved:
+        assert saved.files == ["logits", "probabilities"]
+        np.testing.assert_array_equal(saved["probabilities"].argmax(1), range(10))
+        np.testing.assert_allclose(shown["logits"]["values"], saved["logits"], rtol=1e-6)
+    assert shown["logits"]["shape"] == [10, 10]
+
+
+def test_run_takes_back_its_own_output_file(cli, folder):
+    np.savez("in.npz", image=np.load("digit.npy"))
+    from_npz = cli("run", "digits.onnx", "-i", "in.npz", "--json").out
+    from_npy = cli("run", "digits.onnx", "-i", "image=digit.npy", "--json").out
+    assert json.loads(from_npz)["outputs"] == json.loads(from_npy)["outputs"]
+
+
+def test_random_inputs_follow_seed_and_dims(cli, folder):
+    first, again, other = (
+        json.loads(cli("run", "digits.onnx", "--ep", "cpu", "--dims", "batch=3", "--seed", seed, "--json").out)["outputs"]["probabilities"]
+        for seed in ("1", "1", "2")
+    )
+    assert first == again != other
+    assert first["shape"] == [3, 10]
+
+
+def test_random_inputs_are_mentioned_unless_asked_for(cli, folder):
+    assert "input 'image' is random" in cli("run", "digits.onnx").err
+    assert cli("run", "digits.onnx", "--random").err == ""
+
+
+def test_info_counts(cli, folder):
+    facts = json.loads(cli("info", "digits.onnx", "--json").out)
+    assert facts["operators"]["Conv"] == 3
+    assert facts["nodes"] == 13
+    assert facts["parameters"] == 30795
+    assert facts["parameter_bytes"] == 4 * 30795
+    assert facts["inputs"] == [{"name": "image", "type": "tensor(float)", "shape": ["batch", 1, 8, 8]}]
+    assert facts["opsets"] == {"ai.onnx": 17}
+
+
+def test_check_lists_nodes_that_cannot_run(cli, folder):
+    import onnx
+    from onnx import helper
+
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Relu", ["x"], ["r"], name="fine"), helper.make_node("Magic", ["r"], ["y"], name="odd", domain="my.own")]
+    graph = helper.make_graph(nodes, "g", [value("x", 1, [2])], [value("y", 1, [2])])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("my.own", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "odd.onnx")
+    result = cli("check", "odd.onnx", "--json")
+    facts = json.loads(result.out)
+    assert (result.status, facts["ok"]) == (1, False)
+    assert [n["node"] for n in facts["unplaced"]] == ["odd"]
+    assert "no kernel for my.own::Magic" in facts["unplaced"][0]["reasons"]["cpu"]
+    assert "odd" in cli("check", "odd.onnx").out
+
+
+def test_explain_writes_html(cli, folder):
+    assert cli("explain", "digits.onnx", "--ep", "cpu", "--html", "placement.html").status == 0
+    page = (folder / "placement.html").read_text()
+    assert "conv2d_5" in page
+    assert "13 nodes: cpu 100%" in page
+
+
+def test_profile_writes_a_chrome_trace(cli, folder):
+    result = cli("profile", "digits.onnx", "--ep", "cpu", "--runs", "3", "--trace", "trace.json", "--json")
+    rows = json.loads(result.out)["nodes"]
+    assert {r["calls"] for r in rows} == {3}
+    events = json.loads((folder / "trace.json").read_text())
+    assert len(events) == 3 * len(rows)
+    assert {"name", "ph", "ts", "dur", "pid", "tid"} <= events[0].keys()
+
+
+def test_bench_against_another_provider(cli, folder):
+    result = cli("bench", "digits.onnx", "--ep", "cpu", "--against", "cpu", "--seconds", "0.2", "--max-ratio", "1000", "--json")
+    ours, other = json.loads(result.out)["engines"]
+    assert ours["p50"] <= ours["p90"] <= ours["p99"]
+    assert other["difference"] == 0
+    assert result.status == 0
+    assert cli("bench", "digits.onnx", "--against", "cpu", "--seconds", "0.1", "--max-ratio", "0").status == 1
+
+
+@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_bench_against_onnxruntime(cli, folder):
+    result = cli("bench", "digits.onnx", "--ep", "cpu", "-i", "digits.npy", "--against", "onnxruntime", "--seconds", "0.2", "--json")
+    other = json.loads(result.out)["engines"][1]
+    assert other["engine"] == "onnxruntime"
+    assert other["difference"] < 1e-5
+
+
+def test_doctor_knows_the_providers(cli):
+    facts = json.loads(cli("doctor", "--json").out)
+    assert "cpu" in [p["name"] for p in facts["providers"]]
+    assert facts["packages"]["numpy"] == np.__version__
+    assert facts["threads"]["used"] >= 1
+
+
+def test_doctor_complains(monkeypatch):
+    from sardonyx.cli.commands.doctor import problems
+    from sardonyx.runtime.discovery import ProviderStatus
+
+    found = problems(
+        [ProviderStatus("gpu", reason="it finds no device")], {"sardonyx": "1.0.0", "sardonyx-ep-cpu": "0.9.0", "numpy": "2.0"}
+    )
+    assert "provider 'gpu' cannot be used: it finds no device" in found
+    assert any("no execution provider can be used" in text for text in found)
+    assert any("different versions: sardonyx 1.0.0, sardonyx-ep-cpu 0.9.0" in text for text in found)
+
+
+def test_required_provider(cli):
+    assert cli("providers", "--require", "cpu").status == 0
+    result = cli("providers", "--require", "nope")
+    assert result.status == 1
+    assert "'nope' is required" in result.err

@@ -1,0 +1,92 @@
+"""A newcomer's mistake: one sentence on stderr that says what to do, no traceback, a status that says whose fault it is."""
+
+import numpy as np
+import pytest
+
+from sardonyx.runtime import discovery
+
+MISTAKES = [
+    (["run", "nope.onnx"], 2, ["no such model file", "nope.onnx"]),
+    (["run", "."], 2, ["is a folder"]),
+    (["run", "junk.onnx"], 1, ["junk.onnx", "not a valid ONNX file"]),
+    (["run", "empty.onnx"], 1, ["empty.onnx is empty"]),
+    (["run", "truncated.onnx"], 1, ["truncated"]),
+    (["info", "truncated.onnx"], 1, ["truncated.onnx", "the file is truncated"]),
+    (["run", "digits.onnx", "-i", "img=digit.npy"], 2, ["no input 'img'", "image"]),
+    (["run", "digits.onnx", "-i", "image=missing.npy"], 2, ["no such file: missing.npy"]),
+    (["run", "digits.onnx", "-i", "image=rank3.npy"], 2, ["[1, 8, 8]", "[batch, 1, 8, 8]"]),
+    (["run", "digits.onnx", "-i", "image=wide.npy"], 2, ["dimension 3 is 9, not 8"]),
+    (["run", "digits.onnx", "-i", "image=double.npy"], 2, ["tensor(double)", "astype('float32')"]),
+    (["run", "digits.onnx", "-i", "image=junk.npy"], 2, ["junk.npy is not a readable .npy file"]),
+    (["run", "digits.onnx", "-i", "image=two.npz"], 2, ["no array 'image'", "a, b"]),
+    (["run", "digits.onnx", "-i", "two.npz"], 2, ["'a'", "image"]),
+    (["run", "digits.onnx", "-i", "image=junk.onnx"], 2, [".npy", ".png"]),
+    (["run", "digits.onnx", "--random", "--outputs", "nope"], 2, ["no tensor 'nope'", "probabilities"]),
+    (["run", "digits.onnx", "--dims", "bach=2"], 2, ["'bach'", "batch"]),
+    (["run", "digits.onnx", "--dims", "batch"], 2, ["NAME=SIZE"]),
+    (["run", "digits.onnx", "--ep", "nope"], 2, ["no provider is called 'nope'", "cpu"]),
+    (["run", "digits.onnx", "--ep", "cpu", "--ep-option", "cpu.x=1"], 2, ["no option 'x'"]),
+    (["run", "digits.onnx", "--ep", "cpu", "--ep-option", "cpu"], 2, ["PROVIDER.OPTION=VALUE"]),
+    (["run", "digits.onnx", "--strict"], 2, ["--strict needs --ep"]),
+    (["run", "digits.onnx", "--random", "--save", "out.txt"], 2, [".npz or .npy"]),
+    (["run", "digits.onnx", "--random", "--save", "no/such/folder.npz"], 2, ["no/such/folder.npz", "No such file"]),
+    (["run"], 2, ["MODEL", "sardonyx run --help"]),
+    (["rum"], 2, ["'rum'", "sardonyx --help"]),
+    (["run", "digits.onnx", "--nope"], 2, ["--nope", "sardonyx run --help"]),
+    (["bench", "digits.onnx", "--random", "--against", "nope"], 2, ["neither onnxruntime nor a provider"]),
+    (["explain", "digits.onnx", "--html", "no/such/folder.html"], 1, ["no/such/folder.html: No such file"]),
+    (["conformance", "nope"], 2, ["no provider is called 'nope'"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "parts"), MISTAKES, ids=lambda v: " ".join(v) if isinstance(v, list) else None)
+def test_one_sentence(cli, folder, arguments, status, parts):
+    np.save("rank3.npy", np.zeros((1, 8, 8), np.float32))
+    np.save("wide.npy", np.zeros((1, 1, 8, 9), np.float32))
+    np.save("double.npy", np.zeros((1, 1, 8, 8)))
+    np.savez("two.npz", a=np.zeros(3), b=np.zeros(2))
+    (folder / "junk.npy").write_text("hello")
+    (folder / "junk.onnx").write_text("hello")
+    (folder / "empty.onnx").touch()
+    (folder / "truncated.onnx").write_bytes((folder / "digits.onnx").read_bytes()[:60000])
+    result = cli(*arguments)
+    assert result.status == status
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert all(line.startswith(("error: ", "note: ")) for line in result.err.splitlines())
+    for part in parts:
+        assert part in errors[0]
+    assert result.out == ""
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "bench", "profile", "demo"])
+def test_no_provider_installed(cli, folder, monkeypatch, command):
+    monkeypatch.setattr(discovery, "_entry_points", dict)
+    result = cli(command, *(["digits.onnx"] if command != "demo" else []))
+    assert result.status == 1
+    assert result.out == ""
+    assert result.err.count("\n") == 1
+    assert "no execution provider is installed" in result.err
+    assert "pip install" in result.err
+
+
+def test_installed_but_unusable(cli, folder, monkeypatch):
+    monkeypatch.setattr(discovery, "providers", lambda: [discovery.ProviderStatus("gpu", reason="it finds no device")])
+    result = cli("run", "digits.onnx")
+    assert (result.status, result.err) == (1, "error: no installed execution provider can be used here: gpu: it finds no device\n")
+
+
+def test_debug_shows_the_traceback(cli, monkeypatch):
+    monkeypatch.setenv("SARDONYX_DEBUG", "1")
+    with pytest.raises(ValueError, match="no such model file"):
+        cli("run", "nope.onnx")
+
+
+def test_a_fault_of_ours_is_called_one(cli, folder, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("sardonyx.cli.commands.info.describe", fail)
+    result = cli("info", "digits.onnx")
+    assert result.status == 1
+    assert "internal error: RuntimeError: boom" in result.err
