@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from sardonyx.ep import CompileContext
+from sardonyx.ep.rules import apply_rules
 from sardonyx.ir.graph import Graph
+from sardonyx_ep_native.rules.matmul_epilogue import matmul_activation, matmul_bias, matmul_residual
 
-__all__ = ["prepare"]
+__all__ = ["RULES", "prepare"]
+
+RULES = (matmul_bias, matmul_residual, matmul_activation)
 
 
 def prepare(graph: Graph, context: CompileContext) -> None:
     """Rewrite the subgraph in place into what the engine runs fastest."""
+    apply_rules(graph, RULES)

@@ -1,0 +1,232 @@
+// Fused attention: a block of query rows at a time, its scores in L1, never a whole score matrix.
+//
+// K is transposed into panels once per head; V is used as it lies (its rows are a panel already). Queries, keys, values
+// and output are read and written with the strides of the products around them, so no head is ever transposed.
+#include "kernels/rows/activation.h"
+#include "kernels/simd.h"
+#include "kernels/table.h"
+
+namespace sx {
+namespace SX_ISA {
+
+#if SX_WIDTH == 16
+constexpr int kRows = 14, kPanelVectors = 2;
+#else
+constexpr int kRows = 6, kPanelVectors = 2;
+#endif
+constexpr int64_t kPanel = kPanelVectors * W;
+constexpr float kMasked = -1e30f;
+
+static int64_t padded(int64_t t) { return (t + kPanel - 1) / kPanel * kPanel; }
+
+int64_t attention_packed_size(int64_t t, int64_t d) { return padded(t) * d; }
+int64_t attention_scores_size(int64_t t) { return kRows * padded(t); }
+int64_t attention_few_rows() { return 4; }
+
+void attention_pack(const AttentionHead& a) {
+  for (int64_t t0 = 0; t0 < a.t; t0 += kPanel) {
+    float* out = a.packed + t0 * a.d;
+    const int64_t n = a.t - t0 < kPanel ? a.t - t0 : kPanel;
+    for (int64_t j = 0; j < n; j++) {
+      const float* row = a.k + (t0 + j) * a.k_s;
+      for (int64_t i = 0; i < a.d; i++) out[i * kPanel + j] = row[i];
+    }
+    for (int64_t j = n; j < kPanel; j++)
+      for (int64_t i = 0; i < a.d; i++) out[i * kPanel + j] = 0;
+  }
+}
+
+// acc += rows of `a` (stride lda) times the panel `b` (row stride ldb).
+template <int MR, int NV>
+static inline __attribute__((always_inline)) void multiply(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t k, vf (&acc)[MR][NV]) {
+#pragma GCC unroll 1
+  for (int64_t i = 0; i < k; i++) {
+    vf w[NV];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; v++) w[v] = load(b + v * W);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+      const vf x = splat(a[r * lda + i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; v++) acc[r][v] += x * w[v];
+    }
+    b += ldb;
+  }
+}
+
+template <int MR>
+static void score_tile(const AttentionHead& a, int64_t row, int64_t t0, float* scores, int64_t ld) {
+  vf acc[MR][kPanelVectors] = {};
+  multiply<MR, kPanelVectors>(a.q + row * a.q_s, a.q_s, a.packed + t0 * a.d, kPanel, a.d, acc);
+  const vf scale = splat(a.scale);
+#pragma GCC unroll 16
+  for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < kPanelVectors; v++) store(scores + r * ld + t0 + v * W, acc[r][v] * scale);
+}
+
+// One block of MR output rows: probabilities [MR, t] times V [t, dv], each row then scaled by 1 / its sum.
+template <int MR, int NV>
+static void value_tile(const AttentionHead& a, int64_t row, int64_t col, const float* p, int64_t ld, const float* inverse, int64_t keys) {
+  vf acc[MR][NV] = {};
+  multiply<MR, NV>(p, ld, a.v + col, a.v_s, keys, acc);
+#pragma GCC unroll 16
+  for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; v++) store(a.o + (row + r) * a.o_s + col + v * W, acc[r][v] * inverse[r]);
+}
+
+static void value_column(const AttentionHead& a, int64_t row, int64_t col, const float* p, float inverse, int64_t keys) {
+  float s = 0;
+  for (int64_t j = 0; j < keys; j++) s += p[j] * a.v[j * a.v_s + col];
+  a.o[row * a.o_s + col] = s * inverse;
+}
+
+// Mask, softcap and exponentials of one row of scores, in place; returns their sum. Columns up to round_up(t) are set.
+static float soften(const AttentionHead& a, int64_t row, float* s, int64_t keys) {
+  if (a.softcap > 0)
+    for (int64_t j = 0; j < keys; j += W) {
+      const vf x = load(s + j);
+      store(s + j, vtanh(x * (1.0f / a.softcap)) * a.softcap);
+    }
+  const int64_t limit = a.mask_cols < keys ? a.mask_cols : keys;
+  if (a.mask) {
+    const float* m = a.mask + row * a.mask_s;
+    if (a.mask_t == 1) {
+      int64_t j = 0;
+      for (; j + W <= limit; j += W) store(s + j, load(s + j) + load(m + j));
+      for (; j < limit; j++) s[j] += m[j];
+    } else {
+      for (int64_t j = 0; j < limit; j++) s[j] += m[0];
+    }
+  } else if (a.keep) {
+    const uint8_t* m = a.keep + row * a.mask_s;
+    for (int64_t j = 0; j < limit; j++) s[j] = m[j * a.mask_t] ? s[j] : -__builtin_inff();
+  }
+  if (a.mask || a.keep)
+    for (int64_t j = limit; j < keys; j++) s[j] = -__builtin_inff();
+  const int64_t end = padded(keys);
+  for (int64_t j = keys; j < end; j++) s[j] = -__builtin_inff();
+  vf top = splat(-__builtin_inff());
+  for (int64_t j = 0; j < end; j += W) top = vmax(top, load(s + j));
+  float most = top[0];
+  for (int i = 1; i < W; i++) most = most > top[i] || most != most ? most : top[i];
+  if (most == -__builtin_inff()) {
+    // Every key is masked out: no weights, rather than NaN.
+    for (int64_t j = 0; j < end; j++) s[j] = 0;
+    return 0;
+  }
+  const vf shift = splat(most);
+  vf sum = {};
+  for (int64_t j = 0; j < end; j += W) {
+    const vf e = vexp(load(s + j) - shift);
+    store(s + j, e);
+    sum += e;
+  }
+  return hsum(sum);
+}
+
+template <int MR>
+static void block(const AttentionHead& a, int64_t row, float* scores, int64_t ld) {
+  // Keys that some row of the block can see.
+  int64_t keys = a.t;
+  if (a.causal >= 0 && row + MR + a.causal < keys) keys = row + MR + a.causal;
+  for (int64_t t0 = 0; t0 < keys; t0 += kPanel) score_tile<MR>(a, row, t0, scores, ld);
+  float inverse[MR];
+  for (int r = 0; r < MR; r++) {
+    int64_t seen = a.causal < 0 ? a.t : row + r + a.causal + 1;
+    if (seen > keys) seen = keys;
+    const float sum = soften(a, row + r, scores + r * ld, seen);
+    inverse[r] = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : sum;
+    for (int64_t j = padded(seen); j < keys; j++) scores[r * ld + j] = 0;
+  }
+  int64_t col = 0;
+  for (; col + kPanel <= a.dv; col += kPanel) value_tile<MR, kPanelVectors>(a, row, col, scores, ld, inverse, keys);
+  for (; col + W <= a.dv; col += W) value_tile<MR, 1>(a, row, col, scores, ld, inverse, keys);
+  for (; col < a.dv; col++)
+    for (int r = 0; r < MR; r++) value_column(a, row + r, col, scores + r * ld, inverse[r], keys);
+}
+
+template <int MR>
+static void blocks(int rows, const AttentionHead& a, int64_t row, int64_t ld) {
+  if (rows == MR)
+    block<MR>(a, row, a.scores, ld);
+  else if constexpr (MR > 1)
+    blocks<MR - 1>(rows, a, row, ld);
+}
+
+// A row of scores from K as it lies: for few query rows (decoding) a pass over K is all the work there is.
+static void score_row(const AttentionHead& a, int64_t row, float* scores, int64_t keys) {
+  const float* q = a.q + row * a.q_s;
+  for (int64_t j = 0; j < keys; j++) {
+    const float* k = a.k + j * a.k_s;
+    vf s0 = {}, s1 = {};
+    int64_t i = 0;
+    for (; i + 2 * W <= a.d; i += 2 * W) {
+      s0 += load(q + i) * load(k + i);
+      s1 += load(q + i + W) * load(k + i + W);
+    }
+    float s = hsum(s0 + s1);
+    for (; i < a.d; i++) s += q[i] * k[i];
+    scores[j] = s * a.scale;
+  }
+}
+
+void attention(const AttentionHead& a, int64_t first, int64_t last) {
+  const int64_t ld = padded(a.t);
+  if (a.s <= attention_few_rows()) {
+    for (int64_t row = first; row < last; row++) {
+      int64_t keys = a.causal < 0 || row + a.causal + 1 > a.t ? a.t : row + a.causal + 1;
+      score_row(a, row, a.scores, keys);
+      const float sum = soften(a, row, a.scores, keys);
+      const float inverse = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : sum;
+      int64_t col = 0;
+      for (; col + 4 * W <= a.dv; col += 4 * W) value_tile<1, 4>(a, row, col, a.scores, ld, &inverse, keys);
+      for (; col + W <= a.dv; col += W) value_tile<1, 1>(a, row, col, a.scores, ld, &inverse, keys);
+      for (; col < a.dv; col++) value_column(a, row, col, a.scores, inverse, keys);
+    }
+    return;
+  }
+  const int64_t tiles = (last - first + kRows - 1) / kRows;
+  for (int64_t t = 0, row = first; t < tiles; t++) {
+    const int64_t rows = (last - row + (tiles - t) - 1) / (tiles - t);
+    blocks<kRows>(static_cast<int>(rows), a, row, ld);
+    row += rows;
+  }
+}
+
+void rotary(const Rotary& a, int64_t first, int64_t last) {
+  const int64_t half = a.r / 2;
+  for (int64_t n = first; n < last; n++) {
+    const int64_t b = n / a.s, s = n % a.s;
+    const int64_t at = a.position ? a.position[n] : n;
+    const float *c = a.cos + at * half, *z = a.sin + at * half;
+    for (int64_t h = 0; h < a.h; h++) {
+      const float* x = a.x + b * a.x_b + s * a.x_s + h * a.x_h;
+      float* y = a.y + b * a.y_b + s * a.y_s + h * a.y_h;
+      if (a.interleaved) {
+        for (int64_t i = 0; i < half; i++) {
+          const float u = x[2 * i], v = x[2 * i + 1];
+          y[2 * i] = u * c[i] - v * z[i];
+          y[2 * i + 1] = v * c[i] + u * z[i];
+        }
+      } else {
+        int64_t i = 0;
+        for (; i + W <= half; i += W) {
+          const vf u = load(x + i), v = load(x + half + i), cv = load(c + i), zv = load(z + i);
+          store(y + i, u * cv - v * zv);
+          store(y + half + i, v * cv + u * zv);
+        }
+        for (; i < half; i++) {
+          const float u = x[i], v = x[half + i];
+          y[i] = u * c[i] - v * z[i];
+          y[half + i] = v * c[i] + u * z[i];
+        }
+      }
+      for (int64_t i = a.r; i < a.d; i++) y[i] = x[i];
+    }
+  }
+}
+
+}  // namespace SX_ISA
+}  // namespace sx
