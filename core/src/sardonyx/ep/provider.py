@@ -65,7 +65,7 @@ class Option:
                 value = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}[value.lower()]
             value = self.type(value)
         except (KeyError, ValueError, TypeError):
-            raise InvalidInput(f"option {name!r}: {value!r} is not a {self.type.__name__}") from None
+            raise InvalidInput(f"option {name!r}: {value!r} is not a valid {self.type.__name__}") from None
         if self.choices and value not in self.choices:
             raise InvalidInput(f"option {name!r}: {value!r} is not one of {', '.join(map(str, self.choices))}")
         return value

@@ -54,7 +54,7 @@ def assign(
                 result.owner[node] = CONTROL
             elif node in shapes and isinstance(claim_node(node, shape_kernels), Claim):
                 result.owner[node] = HOST
-        _prefer_host(shapes, providers, result)
+        _prefer_host(shapes, providers, result, wishes or {})
         open_nodes = [n for n in open_nodes if n not in result.owner]
         if not open_nodes:
             return result
@@ -117,14 +117,17 @@ def _dense(node: Node) -> bool:
     return True
 
 
-def _prefer_host(shapes: set[Node], providers: list[Provider], result: Assignment) -> None:
-    """Shape nodes that a device claimed stay on the host: their results are needed there, and copies cost more."""
-    spaces = {p.name: p.memory for p in providers}
+def _prefer_host(shapes: set[Node], providers: list[Provider], result: Assignment, wishes: dict[str, str]) -> None:
+    """Shape nodes offered to a device stay with core's own kernels, even if the device claims them: their results are
+    needed on the host, and copies cost more."""
+    first_device = next((i for i, p in enumerate(providers) if p.memory != "host"), len(providers))
+    late = {p.name: p.memory for p in providers[first_device:]}
     for node in shapes:
         owner = result.owner.get(node)
-        if owner is not None and spaces.get(owner, "host") != "host" and isinstance(claim_node(node, shape_kernels), Claim):
+        if owner in late and _wish(node, wishes) is None and isinstance(claim_node(node, shape_kernels), Claim):
             result.owner[node] = HOST
-            result.refusals.setdefault(node.name, {})[owner] = "computes shapes, which are needed on the host"
+            if late[owner] != "host":
+                result.refusals.setdefault(node.name, {})[owner] = "computes shapes, which are needed on the host"
 
 
 # operator -> inputs that are shapes, axes, counts or indices of shape arithmetic
