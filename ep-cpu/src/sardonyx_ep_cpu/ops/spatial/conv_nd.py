@@ -8,7 +8,8 @@ from math import prod
 from typing import Any
 
 from sardonyx.errors import NodeError
-from sardonyx_ep_cpu.ops.spatial.conv_plan import ConvPlan, Run, Shifts, plan_conv
+from sardonyx_ep_cpu.ops.spatial.columns import column_filler
+from sardonyx_ep_cpu.ops.spatial.conv_plan import ConvPlan, plan_conv
 from sardonyx_ep_cpu.precision import working_dtype
 
 __all__ = ["ConvWeights", "conv_nd", "prepare_weights"]
@@ -94,7 +95,7 @@ def _pointwise(xp: Any, x: Any, matrix: Any, bias: Any, result: Any, plan: ConvP
 
 
 def _by_columns(xp: Any, x: Any, matrix: Any, bias: Any, result: Any, plan: ConvPlan, finish: Finish | None) -> None:
-    fill = (_strided_columns if plan.shifts is None else _shifted_columns)(xp, x, plan)
+    fill = column_filler(xp, x, plan)
     windows, group, rows = plan.windows, plan.group, plan.rows
     width = prod(windows.out[1:])
     channels = x.shape[1] // group
@@ -119,75 +120,3 @@ def _by_columns(xp: Any, x: Any, matrix: Any, bias: Any, result: Any, plan: Conv
                 block = result[index]
                 xp.matmul(matrix[index[1]], part.reshape(samples, groups, -1, count), out=block)
                 _finish(block, index, bias, finish)
-
-
-def _strided_columns(xp: Any, x: Any, plan: ConvPlan) -> Callable[..., None]:
-    """Columns copied from a view of the padded input that repeats elements."""
-    windows = plan.windows
-    if windows.padded:
-        full = tuple(n + low + high for n, low, high in zip(x.shape[2:], windows.begin, windows.end, strict=True))
-        padded = xp.zeros((*x.shape[:2], *full), x.dtype)
-        padded[(..., *(slice(low, low + n) for n, low in zip(x.shape[2:], windows.begin, strict=True)))] = x
-        x = padded
-    inner = x.strides[2:]
-    view = xp.lib.stride_tricks.as_strided(
-        x,
-        (x.shape[0], plan.group, x.shape[1] // plan.group, *windows.kernel, *windows.out),
-        (
-            x.strides[0],
-            x.strides[1] * (x.shape[1] // plan.group),
-            x.strides[1],
-            *(d * s for d, s in zip(windows.dilations, inner, strict=True)),
-            *(d * s for d, s in zip(windows.strides, inner, strict=True)),
-        ),
-    )
-    row_axis = (slice(None),) * (1 + len(windows.kernel))
-
-    def fill(part: Any, n: slice, g: slice, first: int, last: int) -> None:
-        source = view[(n, g, *row_axis, slice(first, last))]
-        part.reshape(source.shape)[...] = source
-
-    return fill
-
-
-def _shifted_columns(xp: Any, x: Any, plan: ConvPlan) -> Callable[..., None]:
-    """Columns copied as long runs from shifted planes; what is outside the input is then set to 0."""
-    windows, shifts = plan.windows, plan.shifts
-    assert shifts is not None
-    width = prod(windows.out[1:])
-    length = windows.out[0] * width
-    views = [_shifted_view(xp, x, plan, shifts, run, length) for run in shifts.runs]
-    first_axis = (slice(None),) * 3
-
-    def fill(part: Any, n: slice, g: slice, first: int, last: int) -> None:
-        flat = part.reshape(*part.shape[:3], *windows.kernel, -1)
-        for run, view in zip(shifts.runs, views, strict=True):
-            flat[(*first_axis, *run.kernel)] = view[n, g, ..., first * width : last * width]
-        for t, (low, high) in enumerate(shifts.rows):
-            if low > first:
-                flat[(*first_axis, t, ..., slice(0, (low - first) * width))] = 0
-            if high < last:
-                flat[(*first_axis, t, ..., slice(max(0, high - first) * width, None))] = 0
-        if shifts.edges:
-            shaped = flat.reshape(*flat.shape[:-1], last - first, *windows.out[1:])
-            for edge in shifts.edges:
-                shaped[edge] = 0
-
-    return fill
-
-
-def _shifted_view(xp: Any, x: Any, plan: ConvPlan, shifts: Shifts, run: Run, length: int) -> Any:
-    """The view [N, group, C / group, *run.shape, length] of the plane that the run reads, with room before and after it."""
-    windows = plan.windows
-    source = x[(..., *(slice(p, None, s) for p, s in zip(run.phase, windows.strides, strict=True)))]
-    source = source[(..., *(slice(n) for n in windows.out[1:]))] if x.ndim > 3 else source
-    shape = (*source.shape[:3], *windows.out[1:])
-    buffer = xp.empty(shifts.before + prod(shape) + shifts.after, x.dtype)
-    plane = buffer[shifts.before : shifts.before + prod(shape)].reshape(shape)
-    plane[(..., *(slice(n) for n in source.shape[3:]))] = source
-    channels, pitch, item = x.shape[1] // plan.group, prod(shape[2:]) * x.itemsize, x.itemsize
-    return xp.lib.stride_tricks.as_strided(
-        buffer[shifts.before + run.shift :],
-        (x.shape[0], plan.group, channels, *run.shape, length),
-        (x.shape[1] * pitch, channels * pitch, pitch, *(step * item for step in run.steps), item),
-    )

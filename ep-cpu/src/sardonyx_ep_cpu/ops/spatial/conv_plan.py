@@ -37,7 +37,8 @@ class Shifts:
     A plane holds the input's elements of one phase of the strides, flat, its inner axes as long as the output's.
     `before` and `after` are how far the shifts reach outside the planes. What is then wrong lies at the edges:
     `rows` has for each tap of the first axis the output's rows [first, last) that are inside the input, `edges` are
-    indices into one block's columns [..., *kernel, *output] that are outside on an inner axis.
+    indices into one block's columns [..., *kernel, *output] that are outside on an inner axis. `by_rows`: so many rows are
+    outside that copying each tap's own rows costs less than copying all and clearing some.
     """
 
     runs: tuple[Run, ...]
@@ -45,6 +46,7 @@ class Shifts:
     after: int
     rows: tuple[tuple[int, int], ...]
     edges: tuple[tuple[object, ...], ...]
+    by_rows: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,9 @@ def _shifts(size: tuple[int, ...], windows: Windows) -> Shifts | None:
     planes = [-(-(size[0] - run.phase[0]) // windows.strides[0]) * pitch[0] for run in runs]
     after = max(high + windows.out[0] * pitch[0] - plane for high, plane in zip(reach, planes, strict=True))
     edges = tuple(edge for a in range(1, rank) for edge in _edges(axes[a], windows.out[a], a, rank))
-    return Shifts(runs, max(0, -min(run.shift for run in runs)), max(0, after), tuple(tap[2:] for tap in axes[0]), edges)
+    rows = tuple(tap[2:] for tap in axes[0])
+    by_rows = sum(last - first for first, last in rows) < 0.9 * windows.kernel[0] * windows.out[0]
+    return Shifts(runs, max(0, -min(run.shift for run in runs)), max(0, after), rows, edges, by_rows)
 
 
 def _edges(taps: list[tuple[int, int, int, int]], out: int, axis: int, rank: int) -> Iterator[tuple[object, ...]]:
