@@ -19,6 +19,7 @@ from sardonyx.passes.basic.views import VIEWS
 from sardonyx.passes.contrib import CONTRIB
 from sardonyx.passes.evaluate import Evaluate, evaluator
 from sardonyx.passes.extended import ACTIVATIONS, ATTENTION, CONVOLUTIONS, NORMALIZATIONS, OPERATORS
+from sardonyx.passes.levels import levels
 from sardonyx.passes.rules import Rule, apply_rules
 
 __all__ = ["LEVELS", "optimize"]
@@ -71,11 +72,14 @@ def optimize(
     own_results(graph)
     run = _Run(graph, evaluate or _default(), disabled, report)
     run.until_stable(BASIC)
-    if level != "basic":
-        if run.all(EXTENDED):
-            run.until_stable(BASIC)
-        if run.all(tuple(_step(e) for e in extra)):
-            run.until_stable(BASIC)
+    if level == "basic":
+        return
+    for _ in range(ROUNDS):
+        if not run.all(EXTENDED):
+            break
+        run.until_stable(BASIC)
+    if run.all(tuple(_step(e) for e in extra)):
+        run.until_stable(BASIC)
 
 
 def _step(extra: Rule | Callable[[Graph], int]) -> tuple[str, Step]:
@@ -117,7 +121,7 @@ class _Run:
 
 def own_results(graph: Graph) -> None:
     """Let every body give values of its own: an Identity stands before an output that is an outer value or an input."""
-    for level in list(graph.walk_graphs())[1:]:
+    for level in levels(graph)[1:]:
         made = {v for node in level.nodes for v in node.outputs}
         for i, v in enumerate(level.outputs):
             if v not in made and v.const is None:

@@ -22,6 +22,7 @@ from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.edit import Edit, No, Outcome, constant, no
+from sardonyx.passes.levels import bodies, levels
 
 __all__ = ["Edit", "No", "Outcome", "Rule", "apply_rules", "constant", "no", "rule", "sharper"]
 
@@ -80,11 +81,11 @@ def sharper(a: ValueType, b: ValueType) -> ValueType:
 class _Rewriter:
     def __init__(self, graph: Graph, rules: list[Rule], reasons: list[tuple[str, str, str]] | None):
         self.graph, self.reasons = graph, reasons
-        self.table: dict[tuple[str, str], list[Rule]] = {}
+        self.table: dict[str, list[tuple[str, Rule]]] = {}
         for r in rules:
-            for key in r.ops:
-                self.table.setdefault(key, []).append(r)
-        self.graphs = list(graph.walk_graphs())
+            for domain, op in r.ops:
+                self.table.setdefault(op, []).append((domain, r))
+        self.graphs = levels(graph)
         self.results = {v for g in self.graphs for v in g.outputs}
         self.names = {n.name for g in self.graphs for n in g.nodes}
         self.edits = 0
@@ -112,7 +113,8 @@ class _Rewriter:
             node = stack.pop()
             if node.graph is None:
                 continue
-            edit = self._match(node, graph)
+            rules = self.table.get(node.op)
+            edit = self._match(node, graph, rules) if rules is not None else None
             if edit is None:
                 done.append(node)
                 continue
@@ -128,14 +130,13 @@ class _Rewriter:
             if not graph.sort():
                 raise InternalError(f"rewriting made a cycle; the last rules applied were {', '.join(dict.fromkeys(self.recent))}")
 
-    def _match(self, node: Node, graph: Graph) -> Edit | None:
-        rules = self.table.get((node.domain, node.op))
-        if rules is None:
-            return None
+    def _match(self, node: Node, graph: Graph, rules: list[tuple[str, Rule]]) -> Edit | None:
         current = newest(node.domain, node.op)
         if current is not None and node.since != current:
             return None
-        for r in rules:
+        for domain, r in rules:
+            if domain != node.domain:
+                continue
             try:
                 outcome = r.function(node, graph)
             except Exception as e:
@@ -200,7 +201,7 @@ class _Rewriter:
             home = n.graph
             stack += [v.producer for v in n.inputs if v is not None and v.producer is not None and v.producer.graph is home]
             n.set_inputs(())
-            for body in n.bodies:
+            for body in bodies(n):
                 body.remove(list(body.nodes))
             n.graph = None
 

@@ -14,6 +14,7 @@ from sardonyx.passes.basic.quick_types import quick_type
 from sardonyx.passes.basic.shape_contents import CONTENTS, Contents
 from sardonyx.passes.dims import broadcast_dims, reshape_dims, reshape_target
 from sardonyx.passes.edit import constant
+from sardonyx.passes.levels import bodies
 from sardonyx.passes.match import ints
 from sardonyx.passes.rules import sharper
 
@@ -48,7 +49,7 @@ class _Shapes:
         count = 0
         folded: list[Node] = []
         for node in graph.nodes:
-            for body in node.bodies:
+            for body in bodies(node):
                 count += self.run(body)
             if node.domain != "" or not node.outputs or node.outputs[0] is None:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.schema import newest
+from sardonyx.passes.levels import bodies
 
 __all__ = ["inline_if"]
 
@@ -18,7 +19,7 @@ def inline_if(graph: Graph) -> int:
             graph.nodes[index : index + 1] = _branch(node, graph)
             count += 1
             continue
-        for body in node.bodies:
+        for body in bodies(node):
             count += inline_if(body)
         index += 1
     return count

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.rules import sharper
 
 __all__ = ["merge_equal_nodes"]
@@ -23,8 +24,8 @@ def merge_equal_nodes(graph: Graph) -> int:
     """
     constants: dict[Hashable, Value] = {}
     canon: dict[Value, Value] = {}
-    results = {v for level in graph.walk_graphs() for v in level.outputs}
-    return sum(_merge(level, constants, canon, results) for level in graph.walk_graphs())
+    results = {v for level in levels(graph) for v in level.outputs}
+    return sum(_merge(level, constants, canon, results) for level in levels(graph))
 
 
 def _merge(graph: Graph, constants: dict[Hashable, Value], canon: dict[Value, Value], results: set[Value]) -> int:
@@ -36,7 +37,7 @@ def _merge(graph: Graph, constants: dict[Hashable, Value], canon: dict[Value, Va
                 canon[v] = _canonical(v, constants)
         if any(v is not None and canon.get(v, v) is not v for v in node.inputs):
             node.set_inputs(None if v is None else canon.get(v, v) for v in node.inputs)
-        if node.op in RANDOM or node.bodies:
+        if node.op in RANDOM or bodies(node):
             continue
         key = (node.op, node.domain, node.since, node.inputs)
         rivals = seen.setdefault(key, [])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from sardonyx.ir.graph import Graph
+from sardonyx.passes.levels import bodies, levels
 
 __all__ = ["remove_dead_nodes"]
 
 
 def remove_dead_nodes(graph: Graph) -> int:
     """Remove unneeded nodes from the graph and its bodies; returns how many."""
-    results = {v for level in graph.walk_graphs() for v in level.outputs}
+    results = {v for level in levels(graph) for v in level.outputs}
     return _remove(graph, results)
 
 
@@ -18,11 +19,11 @@ def _remove(graph: Graph, results: set) -> int:
     dead = []
     for node in reversed(graph.nodes):
         if any(v is not None and (v.uses or v in results) for v in node.outputs):
-            for body in node.bodies:
+            for body in bodies(node):
                 count += _remove(body, results)
             continue
         node.set_inputs(())
-        for body in node.bodies:
+        for body in bodies(node):
             body.remove(list(body.nodes))
         dead.append(node)
     if dead:

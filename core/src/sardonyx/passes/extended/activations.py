@@ -156,12 +156,12 @@ def fuse_clip(node: Node, graph: Graph) -> Outcome:
     if found is None or out is None or not _float(out):
         return None
     x, c, _ = found
-    if node.op == "Max" and c == 0:
-        edit = Edit(node)
-        return edit.replace(out, edit.add("Relu", [x], like=out))
     inner = made_by(x, "Min", "Relu", "Max") if only_use(x) else None
     if inner is None or inner.op == node.op or (inner.op == "Relu" and node.op == "Max"):
-        return None
+        if node.op == "Min" or c != 0:
+            return None
+        edit = Edit(node)
+        return edit.replace(out, edit.add("Relu", [x], like=out))
     if inner.op == "Relu":
         source, bound = inner.inputs[0], 0.0
     else:

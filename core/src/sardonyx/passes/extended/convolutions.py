@@ -9,7 +9,7 @@ from sardonyx.passes.match import attribute, made_by, only_use
 from sardonyx.passes.rules import Edit, Outcome, constant, no, rule
 from sardonyx.passes.weights import channel_vector, times
 
-__all__ = ["CHANNELS", "batch_norm_terms", "is_inference"]
+__all__ = ["CHANNELS", "batch_norm_terms", "fold_into_normalization", "is_inference"]
 
 CONV = ("Conv", "ConvTranspose")
 

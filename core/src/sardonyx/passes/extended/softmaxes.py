@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sardonyx.ir.graph import Graph, Node, Value
-from sardonyx.ir.types import TensorType
 from sardonyx.passes.algebra import power
+from sardonyx.passes.dims import reshape_target
 from sardonyx.passes.extended.reductions import reduced_axes
 from sardonyx.passes.match import attribute, axis_of, made_by, only_use, same_shape
-from sardonyx.passes.rules import Edit, Outcome, no, rule
+from sardonyx.passes.rules import Edit, Outcome, constant, no, rule
 
 __all__ = ["SOFTMAXES"]
 
@@ -87,19 +89,23 @@ def fuse_log_softmax(node: Node, graph: Graph) -> Outcome:
 
 @rule("Reshape")
 def unflatten_softmax(node: Node, graph: Graph) -> Outcome:
-    """Softmax of rows flattened to a matrix over the last axis alone, and given their shape back: Softmax of that axis."""
-    softmax, shape = made_by(node.inputs[0], "Softmax", "LogSoftmax"), made_by(node.inputs[1], "Shape")
-    flat = made_by(softmax.inputs[0], "Flatten") if softmax is not None else None
-    x, out = flat.inputs[0] if flat is not None else None, node.outputs[0]
-    if softmax is None or flat is None or x is None or out is None or x.rank is None or not only_use(node.inputs[0]):
+    """Rows seen as a matrix, Softmax of each, and another view of the same rows: Softmax along the last axis of that view."""
+    y, out = node.inputs[0], node.outputs[0]
+    softmax = made_by(y, "Softmax", "LogSoftmax")
+    rows = softmax.inputs[0] if softmax is not None else None
+    view = made_by(rows, "Flatten", "Reshape")
+    x = view.inputs[0] if view is not None else None
+    if softmax is None or view is None or rows is None or rows.shape is None or x is None or out is None or not only_use(y):
         return None
-    whole = shape is not None and shape.inputs[0] is x and not shape.attrs.get("start") and shape.attrs.get("end") is None
-    if not whole and not same_shape(x, out):
-        return no("the result has not the shape that was flattened")
-    if axis_of(flat, "axis", 1, x.rank) != x.rank - 1 or axis_of(softmax, "axis", -1, 2) != 1:
-        return no("it runs over several axes")
-    edit = Edit(node, softmax, flat)
-    return edit.replace(out, edit.add(softmax.op, [x], {"axis": x.rank - 1}, type=TensorType(out.dtype, x.shape)))
+    if axis_of(softmax, "axis", -1, len(rows.shape)) != len(rows.shape) - 1 or out.shape is None or out.shape[-1:] != rows.shape[-1:]:
+        return no("it runs over several axes, or the rows are cut up")
+    target = None if same_shape(x, out) else reshape_target(x.shape, out.shape)
+    if target is None and not same_shape(x, out):
+        return no("the shape has more than one unknown dim")
+    edit = Edit(node, softmax, view)
+    if target is not None:
+        x = edit.add("Reshape", [x, constant(np.array(target, np.int64), "shape")], like=out)
+    return edit.replace(out, edit.add(softmax.op, [x], {"axis": len(out.shape) - 1}, like=out))
 
 
 SOFTMAXES = (unflatten_softmax, fuse_softmax, fuse_log_of_softmax, fuse_log_softmax)
