@@ -31,8 +31,9 @@ def col2im(xp, input, image_shape, block_shape, *, dilations=None, pads=None, st
 
 
 def scatter_columns(y: Any, columns: Any, windows: Windows) -> None:
-    """Add columns [N, C, *kernel, *count] into y [N, C, *size] in place: window i starts at i * stride - begin."""
+    """Add columns [N, C, *kernel, *count] into y [N, C, *size], zeros, in place: window i starts at i * stride - begin."""
     rank = y.ndim - 2
+    apart = all(extent <= stride for extent, stride in zip(windows.extent, windows.strides, strict=True))
     count = columns.shape[2 + rank :]
     axes = [
         [
@@ -49,4 +50,8 @@ def scatter_columns(y: Any, columns: Any, windows: Windows) -> None:
                 slice(first * s + offset, (last - 1) * s + offset + 1, s)
                 for (offset, first, last), s in zip(chosen, windows.strides, strict=True)
             )
-            y[(..., *target)] += columns[(slice(None), slice(None), *tap, *(slice(first, last) for _, first, last in chosen))]
+            part = columns[(slice(None), slice(None), *tap, *(slice(first, last) for _, first, last in chosen))]
+            if apart:
+                y[(..., *target)] = part
+            else:
+                y[(..., *target)] += part

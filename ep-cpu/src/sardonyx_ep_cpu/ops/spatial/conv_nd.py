@@ -89,8 +89,8 @@ def _finish(block: Any, index: tuple[slice, ...], bias: Any, finish: Finish | No
 
 def _pointwise(xp: Any, x: Any, matrix: Any, bias: Any, result: Any, plan: ConvPlan, finish: Finish | None) -> None:
     if plan.strided:
-        x = xp.ascontiguousarray(x[(..., *(slice(None, None, s) for s in plan.windows.strides))])
-    xp.matmul(matrix, x.reshape(x.shape[0], plan.group, -1, result.shape[3]), out=result)
+        x = x[(..., *(slice(None, None, s) for s in plan.windows.strides))]
+    xp.matmul(matrix, xp.ascontiguousarray(x).reshape(x.shape[0], plan.group, -1, result.shape[3]), out=result)
     _finish(result, (slice(None),) * 4, bias, finish)
 
 

@@ -16,6 +16,9 @@ __all__ = ["ConvPlan", "Run", "Shifts", "plan_conv"]
 COLUMN_BYTES = 1 << 21
 """The column buffer's size: small enough that the product reads it from a cache, large enough to make few blocks."""
 
+MOST_PHASES = 16
+"""With more phases of the strides than this, splitting the input costs more calls than the long runs save."""
+
 Key = tuple[int, ...] | None
 
 
@@ -121,7 +124,8 @@ def _shifts(size: tuple[int, ...], windows: Windows) -> Shifts | None:
     if any(last > first and last - 1 + shift >= windows.out[a] for a in range(1, rank) for _, shift, first, last in axes[a]):
         return None
     if any(s > 1 for s in windows.strides):
-        if prod(windows.kernel) <= prod(len({tap[0] for tap in taps}) for taps in axes):
+        phases = prod(len({tap[0] for tap in taps}) for taps in axes)
+        if phases > MOST_PHASES or prod(windows.kernel) <= phases:
             return None
     elif size[1:] != windows.out[1:]:
         return None

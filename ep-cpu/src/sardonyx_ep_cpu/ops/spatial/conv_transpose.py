@@ -57,14 +57,14 @@ def conv_transpose(
     )
     channels = group * w.shape[1]
     y = xp.zeros((x.shape[0], channels, *windows.out), working_dtype(x.dtype))
-    if b is not None:
-        y += b.reshape(-1, *(1,) * (x.ndim - 2))
     if x.size and y.size:
         matrix = _matrix(xp, w, group) if prepared is None else prepared
-        flat = widen(x).reshape(x.shape[0], group, -1, prod(x.shape[2:]))
+        flat = xp.ascontiguousarray(widen(x)).reshape(x.shape[0], group, -1, prod(x.shape[2:]))
         for n in range(x.shape[0]):
             columns = xp.matmul(matrix, flat[n])
             scatter_columns(y[n : n + 1], columns.reshape(1, channels, *windows.kernel, *x.shape[2:]), windows)
+    if b is not None:
+        y += b.reshape(-1, *(1,) * (x.ndim - 2))
     return y.astype(x.dtype, copy=False)
 
 
