@@ -98,5 +98,5 @@ def _at(device_type: str, element_type: Any, shape: Any, pointer: int) -> np.nda
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if size == 0:
         return np.empty(tuple(shape), dtype)
-    raw = (ctypes.c_char * size).from_address(pointer)
+    raw = memoryview((ctypes.c_char * size).from_address(pointer))
     return np.frombuffer(raw, dtype).reshape(tuple(shape))

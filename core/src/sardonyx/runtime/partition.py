@@ -243,8 +243,8 @@ def group(graph: Graph, owner: dict[Node, str]) -> list[Group]:
                     before[g] |= new
     order = sorted(range(len(groups)), key=lambda g: (len(before[g]), g))
     outputs = set(graph.outputs)
-    for g in groups:
-        _border(g, outputs)
+    for made in groups:
+        _border(made, outputs)
     return [groups[g] for g in order]
 
 
@@ -267,11 +267,9 @@ def _border(g: Group, graph_outputs: set[Value]) -> None:
         for body in node.bodies:
             inside.update(body.walk_nodes())
     for node in g.nodes:
-        for v in node.outputs:
-            if v is None:
-                continue
-            if v in graph_outputs or any(u not in inside for u, _ in v.uses):
-                g.outputs.append(v)
+        for out in node.outputs:
+            if out is not None and (out in graph_outputs or any(u not in inside for u, _ in out.uses)):
+                g.outputs.append(out)
 
 
 def small_islands(groups: list[Group], spaces: dict[str, str]) -> dict[str, dict[str, str]]:

@@ -141,12 +141,12 @@ class Planner:
 
     def _host_outputs(self, g: Group, assignment: Assignment) -> set[Value]:
         return {
-            node.outputs[i]
+            v
             for node in g.nodes
             if (claim := assignment.claims.get(node)) is not None
             for i in claim.host_outputs
-            if i < len(node.outputs) and node.outputs[i] is not None
-        }  # type: ignore[return-value]
+            if i < len(node.outputs) and (v := node.outputs[i]) is not None
+        }
 
     def _compile(self, g: Group, assignment: Assignment) -> Executable:
         if self.progress is not None:
@@ -182,13 +182,8 @@ class Planner:
             closed = extract(body.nodes, [*body.inputs, *captured], body.outputs, body.name)
             bodies[name] = (self.plan(closed), [read(v, "host") for v in captured])
         inputs = [None if v is None else read(v, "host") for v in node.inputs]
-        outputs = []
-        for v in node.outputs:
-            if v is None:
-                outputs.append(None)
-            else:
-                home[v] = "host"
-                outputs.append(new(v, "host"))
+        home |= {v: "host" for v in node.outputs if v is not None}
+        outputs = [None if v is None else new(v, "host") for v in node.outputs]
         return ControlStep(node, inputs, bodies, outputs)
 
 

@@ -1,0 +1,1 @@
+"""Passes of the basic level: fewer nodes, the same operators."""
