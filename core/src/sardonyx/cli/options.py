@@ -19,8 +19,15 @@ __all__ = ["INSTALL", "Choice", "json_option", "model_argument", "need_provider"
 
 INSTALL = "pip install sardonyx-ep-cpu (in a checkout: pip install ./ep-cpu)"
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
-model_argument = click.argument("model", metavar="MODEL")
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json; the command gets it as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")(command)
+
+
+def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument MODEL; the command gets it as `model`."""
+    return click.argument("model", metavar="MODEL")(command)
 
 
 @dataclass(frozen=True)
