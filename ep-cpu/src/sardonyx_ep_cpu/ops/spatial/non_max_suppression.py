@@ -29,6 +29,7 @@ def non_max_suppression(
     overlap = np.float32(_scalar(iou_threshold, 0.0))
     if not 0 <= overlap <= 1:
         raise NodeError(f"iou_threshold must be in [0, 1], got {overlap}")
+    least = None if score_threshold is None else _scalar(score_threshold, 0.0)
     if most <= 0:
         return xp.empty((0, 3), xp.int64)
     kept = []
@@ -36,9 +37,8 @@ def non_max_suppression(
         corners = _corners(xp, boxes[n], center_point_box)
         for c in range(scores.shape[1]):
             score = scores[n, c]
-            order = xp.argsort(-score, kind="stable")
-            if score_threshold is not None:
-                order = order[score[order] > _scalar(score_threshold, 0.0)]
+            order = xp.arange(score.size) if least is None else xp.flatnonzero(score > least)
+            order = order[xp.argsort(-score[order], kind="stable")]
             kept += [(n, c, box) for box in _select(xp, corners, order, int(most), overlap)]
     return xp.asarray(kept, dtype=xp.int64).reshape(-1, 3)
 
