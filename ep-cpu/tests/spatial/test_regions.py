@@ -159,3 +159,19 @@ def test_shapes_that_do_not_fit_raise():
         non_max_suppression(np, np.ones((1, 2, 4), np.float32), np.ones((1, 1, 3), np.float32))
     with pytest.raises(NodeError):
         select([[0.5]], corners=[[0, 0, 1, 1]], iou=1.5)
+
+
+def test_blocks_change_nothing():
+    rng = np.random.default_rng(0)
+    low = rng.random((300, 2)).astype(np.float32)
+    corners = np.concatenate([low, low + rng.uniform(0.05, 0.3, (300, 2)).astype(np.float32)], axis=1)
+    scores = np.round(rng.random(300), 2).astype(np.float32)
+    chosen = []
+    for i in np.argsort(-scores, kind="stable"):
+        sides = np.minimum(corners[i, 2:], corners[:, 2:]) - np.maximum(corners[i, :2], corners[:, :2])
+        common = np.prod(np.maximum(sides, 0), axis=1)
+        area = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
+        if not any(common[j] / (area[i] + area[j] - common[j]) > 0.3 for j in chosen):
+            chosen.append(i)
+    for most in (1000, 70):
+        assert [box for _, _, box in select([scores], corners=corners, iou=0.3, most=most)] == chosen[:most]

@@ -13,6 +13,8 @@ __all__ = ["non_max_suppression", "ops"]
 
 ops = KernelSet()
 
+_BLOCK = 64
+
 
 @ops.add("NonMaxSuppression", since=10, host=(2, 3, 4))
 def non_max_suppression(
@@ -62,16 +64,38 @@ def _corners(xp: Any, boxes: Any, center_point_box: int) -> Any:
 
 
 def _select(xp: Any, corners: Any, order: Any, most: int, overlap: Any) -> list[int]:
-    """Greedily the boxes of `order` that overlap no box chosen before by more than `overlap`."""
+    """Greedily the boxes of `order` that overlap no box chosen before by more than `overlap`.
+
+    Boxes are settled a block at a time, first among themselves, then what remains against those chosen.
+    """
     chosen: list[int] = []
     while order.size and len(chosen) < most:
-        best, order = int(order[0]), order[1:]
-        chosen.append(best)
-        low0, high0, low1, high1, area = corners[:, order]
-        one = corners[:, best]
-        height = xp.minimum(high0, one[1]) - xp.maximum(low0, one[0])
-        width = xp.minimum(high1, one[3]) - xp.maximum(low1, one[2])
-        common = xp.maximum(height, 0) * xp.maximum(width, 0)
-        union = area + one[4] - common
-        order = order[~((common > overlap * union) & (union > 0))]
+        head, order = order[:_BLOCK], order[_BLOCK:]
+        among = _overlaps(xp, corners[:, head], corners[:, head], overlap)
+        dropped = xp.zeros(head.size, bool)
+        kept = []
+        for i in range(head.size):
+            if not dropped[i]:
+                kept.append(i)
+                dropped |= among[i]
+        kept = kept[: most - len(chosen)]
+        chosen += head[kept].tolist()
+        if order.size and len(chosen) < most:
+            order = order[~_overlaps(xp, corners[:, head[kept]], corners[:, order], overlap).any(axis=0)]
     return chosen
+
+
+def _overlaps(xp: Any, first: Any, second: Any, overlap: Any) -> Any:
+    """Whether box i of `first` [5, I] and box j of `second` [5, J] overlap by more than `overlap`: bool [I, J]."""
+    low0, high0, low1, high1, area = first[:, :, None]
+    height = xp.minimum(high0, second[1])
+    height -= xp.maximum(low0, second[0])
+    width = xp.minimum(high1, second[3])
+    width -= xp.maximum(low1, second[2])
+    common = xp.maximum(height, 0, out=height)
+    common *= xp.maximum(width, 0, out=width)
+    union = area + second[4]
+    union -= common
+    positive = union > 0
+    union *= overlap
+    return (common > union) & positive
