@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sardonyx.ir.dtypes import from_onnx
+from sardonyx.ir.dtypes import from_onnx, to_onnx
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.passes.match import attribute, axis_of, broadcasts_into, ints, same_shape, scalar_operand
 from sardonyx.passes.rules import Edit, Outcome, no, rule
@@ -41,13 +41,16 @@ def drop_dropout(node: Node, graph: Graph) -> Outcome:
 
 @rule("Cast", "CastLike")
 def drop_cast(node: Node, graph: Graph) -> Outcome:
-    """Cast to the dtype the tensor has."""
+    """Cast to the dtype the tensor has; CastLike to a known dtype is a Cast."""
     x = node.inputs[0]
-    if node.op == "CastLike":
-        target = node.inputs[1].dtype if node.inputs[1] is not None else None
-    else:
-        target = from_onnx(node.attrs["to"])
-    return _bypass(node, x) if x is not None and target is not None and x.dtype == target else None
+    if node.op == "Cast":
+        return _bypass(node, x) if x is not None and x.dtype == from_onnx(node.attrs["to"]) else None
+    target, out = node.inputs[1].dtype if node.inputs[1] is not None else None, node.outputs[0]
+    if target is None or out is None or target.kind == "O":
+        return None
+    edit = Edit(node)
+    attrs = {k: v for k, v in node.attrs.items() if k in ("saturate", "round_mode")}
+    return edit.replace(out, edit.add("Cast", [x], {"to": to_onnx(target), **attrs}, like=out))
 
 
 @rule("Reshape", "Flatten", "Expand", "Squeeze")

@@ -29,15 +29,17 @@ def fuse_attention(node: Node, graph: Graph) -> Outcome:
     found = probabilities(node.inputs[0])
     if found is None:
         return None
-    softmax, precision, nodes = found
+    softmax, precision = found.softmax, found.precision
     scores = read_scores(softmax.inputs[0] if precision is None else softmax.inputs[0].producer.inputs[0])  # type: ignore[union-attr]
     v, out = node.inputs[1], node.outputs[0]
     if scores is None or v is None or out is None or v.rank not in (3, 4) or scores.q.rank != v.rank:
         return no("the scores are no product of two tensors of v's rank")
+    if found.guard is not None and [m.value for m in scores.masks] != [found.guard]:
+        return no("rows become 0 by another mask")
     if scores.scale <= 0 or v.dtype is None or v.dtype.name not in DTYPES or scores.q.dtype != v.dtype:
         return no("its scale is not positive, or its dtype is not one of Attention's")
     casts = [softmax.inputs[0].producer] if precision is not None and softmax.inputs[0] is not None else []
-    edit = Edit(node, *nodes, *(n for n in casts if n is not None), *scores.nodes)
+    edit = Edit(node, *found.nodes, *(n for n in casts if n is not None), *scores.nodes)
     k = _key(edit, scores)
     if k is None or k.dtype != v.dtype:
         return no("the transposed keys are not known")

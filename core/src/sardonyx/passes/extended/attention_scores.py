@@ -10,9 +10,10 @@ from sardonyx.ir.dtypes import from_onnx
 from sardonyx.ir.graph import Node, Value
 from sardonyx.ir.types import Shape
 from sardonyx.passes.algebra import scaled
+from sardonyx.passes.extended.reductions import reduced_axes
 from sardonyx.passes.match import axis_of, made_by, only_use, scalar, scalar_operand
 
-__all__ = ["Mask", "Scores", "fits_scores", "probabilities", "read_scores"]
+__all__ = ["Mask", "Probabilities", "Scores", "fits_scores", "probabilities", "read_scores"]
 
 
 @dataclass(slots=True)
@@ -37,21 +38,43 @@ class Scores:
     nodes: list[Node] = field(default_factory=list)
 
 
-def probabilities(value: Value | None) -> tuple[Node, int | None, list[Node]] | None:
-    """(Softmax, precision, nodes) where value is a Softmax along the last axis.
+@dataclass(slots=True)
+class Probabilities:
+    """A Softmax along the last axis, by `nodes`.
 
-    It may be guarded against NaN (rows that are masked altogether become 0), and computed in a higher precision between
-    two casts, whose ONNX type is then the precision.
+    `precision` is the ONNX type of the higher precision it is computed in, between two casts. Rows that are masked
+    altogether may be made 0: where the Softmax is NaN, or where the greatest value of `guard`, the mask, is -inf.
     """
+
+    softmax: Node
+    precision: int | None
+    guard: Value | None
+    nodes: list[Node]
+
+
+def probabilities(value: Value | None) -> Probabilities | None:
+    """The Softmax, with its guard and casts, behind what multiplies the values; or None."""
     nodes: list[Node] = []
+    mask: Value | None = None
     guard = made_by(value, "Where")
-    if guard is not None and only_use(value):
-        test, value = made_by(guard.inputs[0], "IsNaN"), guard.inputs[2]
-        if test is None or value is None or test.inputs[0] is not value or scalar(guard.inputs[1]) != 0 or len(value.uses) != 2:
-            return None
-        nodes += [guard, test]
-    elif not only_use(value):
+    if not only_use(value):
         return None
+    if guard is not None:
+        test, value = made_by(guard.inputs[0], "IsNaN", "Equal"), guard.inputs[2]
+        if test is None or value is None or scalar(guard.inputs[1]) != 0:
+            return None
+        if test.op == "IsNaN":
+            if test.inputs[0] is not value or len(value.uses) != 2:
+                return None
+            nodes += [guard, test]
+        else:
+            top = made_by(test.inputs[0], "ReduceMax")
+            mask = top.inputs[0] if top is not None else None
+            if top is None or mask is None or scalar(test.inputs[1]) != -np.inf or not only_use(value):
+                return None
+            if reduced_axes(top) != [(mask.rank or 0) - 1] or not top.attrs.get("keepdims", 1):
+                return None
+            nodes += [guard, test, top]
     down = made_by(value, "Cast")
     precision = None
     if down is not None:
@@ -67,7 +90,7 @@ def probabilities(value: Value | None) -> tuple[Node, int | None, list[Node]] | 
         if up.inputs[0].dtype != from_onnx(down.attrs["to"]) or not _wider(from_onnx(up.attrs["to"]), up.inputs[0].dtype):
             return None
         precision = up.attrs["to"]
-    return softmax, precision, [*nodes, softmax]
+    return Probabilities(softmax, precision, mask, [*nodes, softmax])
 
 
 def _wider(a: np.dtype, b: np.dtype | None) -> bool:

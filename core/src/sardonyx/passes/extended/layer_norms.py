@@ -11,6 +11,7 @@ import numpy as np
 
 from sardonyx.ir.dtypes import from_onnx, is_float, to_onnx
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.types import TensorType
 from sardonyx.passes.algebra import power
 from sardonyx.passes.extended.reductions import reduced_axes
 from sardonyx.passes.match import attribute, made_by, only_use, scalar, scalar_operand
@@ -65,12 +66,36 @@ def _spread(node: Node) -> tuple[Value, float, Node, list[Node]] | None:
         inside, nodes = root
         add = made_by(inside, "Add")
         found = scalar_operand(add) if add is not None else None
-        mean = made_by(found[0], "ReduceMean") if found is not None else None
-        square = power(mean.inputs[0], 2) if mean is not None else None
-        if add is None or found is None or mean is None or square is None or square[0] is not d or not found[1] >= 0:
+        if add is None or found is None or not found[1] >= 0:
             continue
-        return d, found[1], mean, [*nodes, add, mean, square[1]]
+        spread = _mean_square(found[0], d) or _difference(found[0], d)
+        if spread is not None:
+            return d, found[1], spread[0], [*nodes, add, *spread]
     return None
+
+
+def _mean_square(value: Value, d: Value) -> list[Node] | None:
+    """The nodes of mean(d²), the ReduceMean first."""
+    mean = made_by(value, "ReduceMean")
+    square = power(mean.inputs[0], 2) if mean is not None else None
+    return [mean, square[1]] if mean is not None and square is not None and square[0] is d else None
+
+
+def _difference(value: Value, d: Value) -> list[Node] | None:
+    """The nodes of mean(x²) - mean(x)², also kept from falling below 0, where d = x - mean(x); a ReduceMean first."""
+    floor = made_by(value, "Relu")
+    sub = made_by(floor.inputs[0] if floor is not None else value, "Sub")
+    center = made_by(d, "Sub")
+    squared = power(sub.inputs[1], 2) if sub is not None else None
+    if sub is None or center is None or squared is None or squared[0] is not center.inputs[1] or center.inputs[0] is None:
+        return None
+    first, average = made_by(sub.inputs[0], "ReduceMean"), made_by(squared[0], "ReduceMean")
+    square = power(first.inputs[0], 2) if first is not None else None
+    if first is None or average is None or square is None or square[0] is not center.inputs[0] or average.inputs[0] is not square[0]:
+        return None
+    if reduced_axes(first) != reduced_axes(average) or not attribute(average, "keepdims", 1):
+        return None
+    return [first, square[1], sub, squared[1], *([floor] if floor is not None else [])]
 
 
 def _root(value: Value | None) -> tuple[Value, list[Node]] | None:
@@ -101,7 +126,7 @@ def _is_ones(norm: Node) -> bool:
     return scale is not None and scale.const is not None and bool((scale.const.numpy() == 1).all())
 
 
-def _fitting(norm: Node, value: Value | None) -> Value | None:
+def _fitting(edit: Edit, norm: Node, value: Value | None) -> Value | None:
     """`value` as scale or bias of the norm: it must have the normalised shape, but for leading ones."""
     scale = norm.inputs[1]
     if value is None or scale is None or scale.const is None or value.dtype != scale.dtype or value.shape is None:
@@ -112,7 +137,7 @@ def _fitting(norm: Node, value: Value | None) -> Value | None:
         return None
     if extra == 0:
         return value
-    return constant(value.const.numpy().reshape(shape), value.name) if value.const is not None else None
+    return edit.add("Reshape", [value, constant(np.array(shape, np.int64), "shape")], type=TensorType(value.dtype, shape))
 
 
 @rule("Mul", "Add")
@@ -123,12 +148,12 @@ def fuse_scale_and_bias(node: Node, graph: Graph) -> Outcome:
         norm = made_by(y, *NORMS) if node.op == "Mul" else made_by(y, "LayerNormalization")
         if norm is None or not only_use(y) or len(norm.outputs) > 1 or norm.input(2) is not None:
             continue
-        term, out = _fitting(norm, node.inputs[1 - i]), node.outputs[0]
+        edit, out = Edit(node, norm), node.outputs[0]
+        term = _fitting(edit, norm, node.inputs[1 - i])
         if term is None or out is None or y is None or (out.rank != y.rank):
             return no("the other operand has not the normalised shape")
         if node.op == "Mul" and not _is_ones(norm):
             return no("it has a scale already")
-        edit = Edit(node, norm)
         inputs = [norm.inputs[0], term] if node.op == "Mul" else [*norm.inputs[:2], term]
         return edit.replace(out, edit.add(norm.op, inputs, dict(norm.attrs), like=out))
     return None
