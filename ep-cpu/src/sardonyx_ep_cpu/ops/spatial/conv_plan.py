@@ -151,7 +151,8 @@ def _shifts(size: tuple[int, ...], windows: Windows) -> Shifts | None:
 
 def _edges(taps: list[tuple[int, int, int, int]], out: int, axis: int, rank: int) -> Iterator[tuple[object, ...]]:
     """Indices of what lies outside on one axis: position by position, which makes long strided runs of what is written."""
-    for i in range(out):
+    complete = range(max(first for _, _, first, _ in taps), min(last for *_, last in taps))
+    for i in (i for i in range(out) if i not in complete):
         inside = [t for t, (_, _, first, last) in enumerate(taps) if first <= i < last]
         low, high = (inside[0], inside[-1] + 1) if inside else (len(taps), len(taps))
         for outside in (slice(0, low), slice(high, len(taps))):
