@@ -53,6 +53,8 @@ def _fold(node: Node, evaluate: Evaluate) -> bool:
     sizes = [_bytes(v) for v in node.outputs if v is not None]
     if any(node.op in GROWING if size is None else size > allowed for size in sizes):
         return False
+    if allowed == WEIGHTS_LIMIT and _fill_later(node):
+        return True
     results = evaluate(node, [None if v is None or v.const is None else v.const.numpy() for v in node.inputs])
     if results is None or len(results) < len(node.outputs):
         return False
@@ -63,6 +65,18 @@ def _fold(node: Node, evaluate: Evaluate) -> bool:
         v.const = Tensor.of(r)
         v.type = TensorType(v.const.dtype, v.const.shape)
         v.producer = None
+    return True
+
+
+def _fill_later(node: Node) -> bool:
+    """Make the large output of a ConstantOfShape a constant that is filled when somebody reads it."""
+    out, value = node.outputs[0], node.attrs.get("value")
+    if out is None or out.dtype is None or (_bytes(out) or 0) <= LARGE:
+        return False
+    shape = tuple(d for d in out.shape or () if isinstance(d, int))
+    fill = np.zeros(1, np.float32) if value is None else value
+    out.const = Tensor(out.dtype, shape, read=lambda: np.full(shape, fill.reshape(()), fill.dtype))
+    out.producer = None
     return True
 
 

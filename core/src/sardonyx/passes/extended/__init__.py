@@ -5,6 +5,7 @@ from __future__ import annotations
 from sardonyx.passes.extended.activations import ACTIVATION_RULES, SWIGLU
 from sardonyx.passes.extended.attention import fuse_attention
 from sardonyx.passes.extended.attention_heads import HEADS
+from sardonyx.passes.extended.attention_masks import name_mask
 from sardonyx.passes.extended.convolutions import CHANNELS, fold_into_normalization
 from sardonyx.passes.extended.gelu import fuse_gelu
 from sardonyx.passes.extended.gemm import GEMMS
@@ -21,4 +22,4 @@ CONVOLUTIONS = (*CHANNELS, fold_pad)
 ACTIVATIONS = (fuse_gelu, *ACTIVATION_RULES)
 NORMALIZATIONS = (*REDUCTIONS, *LAYER_NORMS, fuse_group_norm, fold_into_normalization, *SOFTMAXES)
 OPERATORS = (*IMAGE_REDUCTIONS, *GEMMS, *SWIGLU)
-ATTENTION = (*ROTARY, fuse_attention, *HEADS)
+ATTENTION = (*ROTARY, fuse_attention, *HEADS, name_mask)
