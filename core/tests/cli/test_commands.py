@@ -1,5 +1,7 @@
 import importlib.util
 import json
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,3 +180,28 @@ def test_required_provider(cli):
     result = cli("providers", "--require", "nope")
     assert result.status == 1
     assert "'nope' is required" in result.err
+
+
+def test_conformance_runs_the_suite_in_a_process_of_its_own(cli, monkeypatch):
+    calls = []
+
+    def run(arguments, **kwargs):
+        calls.append(arguments[1:])
+        if "--report-json" in arguments:
+            results = [{"name": "a", "outcome": "passed"}, {"name": "b", "outcome": "failed"}]
+            Path(arguments[-1]).write_text(json.dumps({"results": results}))
+        return subprocess.CompletedProcess(arguments, 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    assert cli("conformance", "cpu", "-k", "relu", "-x").status == 1
+    assert calls == [["-m", "sardonyx_conformance", "--ep", "cpu", "-k", "relu", "-x"]]
+    facts = json.loads(cli("conformance", "cpu", "--json").out)
+    assert facts == {"provider": "cpu", "status": 1, "tests": 2, "outcomes": {"passed": 1, "failed": 1}, "failed": ["b"]}
+
+
+def test_conformance_says_what_to_install(cli, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = cli("conformance", "cpu")
+    assert result.status == 2
+    assert "pip install sardonyx-conformance" in result.err

@@ -1,0 +1,146 @@
+"""Every example of the documents and of --help works: they are taken out of the text and run.
+
+A fence of `sh` or `python` is run, in the order of the document, in a folder with the files that examples speak of. Commands
+that take an environment of their own are run by CI instead; ELSEWHERE names where, and a test sees to it that it is so.
+"""
+
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from sardonyx.cli import main
+from sardonyx.cli.app import COMMANDS
+from sardonyx.runtime import discovery
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHELL = frozenset("|&;<>$`")
+
+# command -> a file, and what stands in it if that file runs the command
+ELSEWHERE = {
+    "pip install ./core ./ep-cpu && sardonyx demo": ("noxfile.py", 'str(env / "bin/sardonyx"), "demo"'),
+    "pip install nox && nox": (".ci/run", "pip install -q nox\nnox\n"),
+    "sardonyx conformance cpu -k test_relu": ("noxfile.py", '"pytest", "--pyargs", "sardonyx_conformance"'),
+}
+# Its status says whether the machine's installation is in order, which is not for these tests to decide.
+STATUS = {"sardonyx doctor": (0, 1)}
+NEEDS = {"onnxruntime": "onnxruntime", "photo.jpg": "PIL"}
+
+
+def fences(path: Path) -> list[tuple[str, str]]:
+    return [(m[1], m[2]) for m in FENCE.finditer(path.read_text("utf-8"))]
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a shell fence, one per line; a backslash continues a line, # begins a comment."""
+    lines = (line.strip() for line in text.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def run(command: str) -> None:
+    if command.startswith("sardonyx ") and not SHELL & set(command):
+        assert main(shlex.split(command)[1:]) in STATUS.get(command, (0,)), command
+        return
+    path = f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
+    done = subprocess.run(["bash", "-ec", path + command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def classifier() -> onnx.ModelProto:
+    """A model that takes photos, for examples that have one."""
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("GlobalAveragePool", ["photo"], ["mean"]), helper.make_node("Flatten", ["mean"], ["colour"])]
+    graph = helper.make_graph(nodes, "g", [value("photo", 1, ["n", 3, 224, 224])], [value("colour", 1, ["n", 3])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder of an example: what `sardonyx demo --write .` leaves, classifier.onnx and photo.jpg."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--write", "."]) == 0
+    onnx.save(classifier(), "classifier.onnx")
+    try:
+        from PIL import Image
+    except ImportError:
+        pass
+    else:
+        Image.fromarray(np.random.default_rng(0).integers(0, 255, (30, 40, 3), np.uint8)).save("photo.jpg")
+    return tmp_path
+
+
+def need(text: str) -> None:
+    """Skip, with the reason, an example of something that this environment does not have."""
+    for word, module in NEEDS.items():
+        if word in text:
+            pytest.importorskip(module, reason=f"an example needs {module}")
+
+
+RUNNABLE = [d for d in DOCUMENTS if any(kind in ("sh", "python") for kind, _ in fences(d))]
+
+
+@pytest.mark.parametrize("document", RUNNABLE, ids=lambda d: d.relative_to(ROOT).as_posix())
+def test_examples_of_documents(document, folder, monkeypatch):
+    module = types.ModuleType("example_of_a_document")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    found = [(kind, text) for kind, text in fences(document) if kind in ("sh", "python")]
+    need("\n".join(text for _, text in found))
+    try:
+        for kind, text in found:
+            if kind == "python":
+                exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), module.__dict__)
+                continue
+            for command in commands(text):
+                if command not in ELSEWHERE:
+                    run(command)
+    finally:
+        discovery.unregister("mine")
+
+
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_commands_that_ci_runs(command):
+    file, text = ELSEWHERE[command]
+    assert text in (ROOT / file).read_text("utf-8")
+    told = [c for d in DOCUMENTS for kind, body in fences(d) if kind == "sh" for c in commands(body)]
+    told += [line.strip() for name in COMMANDS for line in importlib.import_module(f"sardonyx.cli.commands.{name}").EXAMPLE.splitlines()]
+    assert command in told, "nothing says this any more"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_of_help(name, folder, capsys):
+    main([name, "--help"])
+    out = capsys.readouterr().out
+    examples = [line.strip() for line in out[out.index("Example:") :].splitlines() if line.strip().startswith("sardonyx ")]
+    assert examples
+    need("\n".join(examples))
+    for command in examples:
+        if command not in ELSEWHERE:
+            run(command)
+
+
+def test_links_lead_somewhere():
+    broken = []
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text("utf-8")):
+            if "://" not in target and not (document.parent / target).exists():
+                broken.append(f"{document.relative_to(ROOT)}: {target}")
+    assert not broken, ", ".join(broken)
+
+
+def test_paths_named_in_documents_exist():
+    missing = []
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")):
+        for path in re.findall(r"`((?:core|ep-cpu|ep-native-cpp|conformance|examples|docs)/[\w./-]+)`", document.read_text("utf-8")):
+            if not (ROOT / path).exists():
+                missing.append(f"{document.name}: {path}")
+    assert not missing, ", ".join(missing)
