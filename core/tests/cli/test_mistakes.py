@@ -90,3 +90,11 @@ def test_a_fault_of_ours_is_called_one(cli, folder, monkeypatch):
     result = cli("info", "digits.onnx")
     assert result.status == 1
     assert "internal error: RuntimeError: boom" in result.err
+
+
+def test_check_needs_a_provider_only_to_say_what_can_run(cli, folder, monkeypatch):
+    monkeypatch.setattr(discovery, "_entry_points", dict)
+    result = cli("check", "digits.onnx")
+    assert result.status == 1
+    assert "is a valid model of 13 nodes" in result.out
+    assert "Nothing here can run it: pip install" in result.out

@@ -40,29 +40,31 @@ def command(model: str, ep: str | None, strict: bool, as_json: bool) -> int:
         states = [s for name in names for s in discovery.find(name)]
         providers = [s.info.create(s.info.check_options({})) for s in states if s.info is not None]
         nodes = sum(1 for _ in loaded.graph.walk_nodes())
-        stuck = unplaced(loaded.graph, providers)
+        stuck = unplaced(loaded.graph, providers) if providers else []
+    ok = bool(providers) and not stuck
     if as_json:
         facts = {"model": model, "nodes": nodes, "warnings": loaded.warnings, "providers": [s.name for s in states], "unplaced": stuck}
-        show.emit_json({"ok": not stuck, **facts})
-        return 1 if stuck else 0
+        show.emit_json({"ok": ok, **facts})
+        return 0 if ok else 1
     for text in loaded.warnings:
         show.line(f"warning: {text}")
     show.line(f"{model} is a valid model of {nodes} nodes{f', {len(loaded.warnings)} warnings' if loaded.warnings else ''}.")
+    if not providers:
+        show.line(f"Nothing here can run it: {INSTALL}")
+        return 1
     who = ", ".join(s.name for s in states)
-    if not stuck:
+    if ok:
         show.line(f"Every node can run here ({who}).")
         return 0
-    show.line(f"{len(stuck)} nodes cannot run here ({who or f'no provider is installed: {INSTALL}'}):")
-    show.table(("node", "operator", "why"), [(n["node"], n["op"], _why(n["reasons"])) for n in stuck])
+    show.line(f"{len(stuck)} nodes cannot run here ({who}):")
+    rows = [(n["node"], n["op"], "; ".join(f"{ep}: {why}" for ep, why in n["reasons"].items()), ", ".join(n["origins"])) for n in stuck]
+    show.table(("node", "operator", "why", "made from"), rows)
     return 1
 
 
-def _why(reasons: dict[str, str]) -> str:
-    return "; ".join(f"{ep}: {reason}" for ep, reason in reasons.items()) or "no provider"
-
-
 def unplaced(graph: Graph, providers: list[Provider]) -> list[dict[str, Any]]:
-    """The nodes of the optimized graph and its bodies that none of the providers takes, with the reasons. Changes the graph."""
+    """The nodes of the optimized graph and its bodies that none of the providers takes, with the reasons. Changes the graph:
+    a node that was refused is tried as its function body."""
     from sardonyx.passes import optimize
 
     optimize(graph, "all")
