@@ -13,26 +13,45 @@ namespace sx {
   extern const Kernels table; \
   }
 SX_TABLE(baseline)
-#ifdef SX_X86
+#ifdef SX_HAVE_avx2
 SX_TABLE(avx2)
+#endif
+#ifdef SX_HAVE_avx512
 SX_TABLE(avx512)
+#endif
+#ifdef SX_HAVE_avx512_vnni
 SX_TABLE(avx512_vnni)
 #endif
 #undef SX_TABLE
 
 static const char* const kNames[] = {"baseline", "avx2", "avx512", "avx512_vnni"};
 
+// Whether kernels for `isa` were compiled in and this processor runs them.
 static bool has(Isa isa) {
-#ifdef SX_X86
+#if defined(__x86_64__) || defined(__i386__)
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   switch (isa) {
     case Isa::baseline: return true;
-    case Isa::avx2: return avx2;
-    case Isa::avx512: return avx512;
-    case Isa::avx512_vnni: return avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+    case Isa::avx2:
+#ifdef SX_HAVE_avx2
+      return avx2;
+#else
+      return false;
+#endif
+    case Isa::avx512:
+#ifdef SX_HAVE_avx512
+      return avx512;
+#else
+      return false;
+#endif
+    case Isa::avx512_vnni:
+#ifdef SX_HAVE_avx512_vnni
+      return avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+#else
+      return false;
+#endif
   }
 #endif
   return isa == Isa::baseline;
@@ -58,16 +77,18 @@ Isa detect_isa() {
 }
 
 const Kernels& kernels_for(Isa isa) {
-#ifdef SX_X86
   switch (isa) {
+#ifdef SX_HAVE_avx2
     case Isa::avx2: return avx2::table;
-    case Isa::avx512: return avx512::table;
-    case Isa::avx512_vnni: return avx512_vnni::table;
-    default: break;
-  }
 #endif
-  (void)isa;
-  return baseline::table;
+#ifdef SX_HAVE_avx512
+    case Isa::avx512: return avx512::table;
+#endif
+#ifdef SX_HAVE_avx512_vnni
+    case Isa::avx512_vnni: return avx512_vnni::table;
+#endif
+    default: return baseline::table;
+  }
 }
 
 static std::atomic<int> g_isa{-1};

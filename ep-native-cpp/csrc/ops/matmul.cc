@@ -94,6 +94,39 @@ std::shared_ptr<Buffer> pack(const float* b, int64_t stride_k, int64_t stride_n,
   return buffer;
 }
 
+// A product by Strassen-Winograd: first the sums of A, then the half-size products.
+struct StrassenArgs {
+  Strassen s;
+  int64_t pairs, row_chunks, pair_chunks, buffer_floats;
+  decltype(Kernels::strassen) strassen;
+  decltype(Kernels::strassen_sums) sums;
+};
+
+void strassen_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const StrassenArgs*>(args);
+  const int64_t chunks = a.row_chunks * a.pair_chunks;
+  if (chunks == 1) {
+    for (int64_t b = 0; b < a.s.blocks; b++) {
+      a.sums(a.s, b, b + 1);
+      a.strassen(a.s, b, b + 1, 0, a.pairs, a.s.buffers);
+    }
+    return;
+  }
+  const int64_t parts = std::min<int64_t>(a.s.blocks, 2 * rt.threads);
+  rt.pool->parallel(parts, [&](int64_t i) { a.sums(a.s, a.s.blocks * i / parts, a.s.blocks * (i + 1) / parts); });
+  rt.pool->parallel(chunks, [&](int64_t chunk) {
+    const int64_t r = chunk / a.pair_chunks, p = chunk % a.pair_chunks;
+    a.strassen(a.s, a.s.blocks * r / a.row_chunks, a.s.blocks * (r + 1) / a.row_chunks, a.pairs * p / a.pair_chunks, a.pairs * (p + 1) / a.pair_chunks,
+               a.s.buffers + chunk * a.buffer_floats);
+  });
+}
+
+std::shared_ptr<Buffer> pack_strassen(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n) {
+  auto buffer = std::make_shared<Buffer>(static_cast<size_t>(kernels().strassen_packed_size(k, n)) * sizeof(float));
+  kernels().strassen_pack(PackB{b, stride_k, stride_n, static_cast<float*>(buffer->data), k, n}, 0, n / 2 / kernels().gemm_panel(n / 2));
+  return buffer;
+}
+
 // A batch of products with B packed while running: one chunk does one (batch, run of rows).
 struct BatchArgs {
   Gemm g;
@@ -204,7 +237,33 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Operand a, O
     bind(p, g.e.bias, bias);
     bind(p, g.e.residual, residual);
   };
-  if (p.is_const(1) && b_batch == 1) {
+  const bool constant = p.is_const(1) && b_batch == 1;
+  if (constant && p.option("strassen", 1) && kernels().strassen_pays(batch * d.m, d.n, d.k)) {
+    const std::string key = std::string("strassen:") + isa_name(current_isa()) + (trans_b ? ":t" : ":n");
+    auto packed = p.pack(1, key, [&](const void* data) { return pack_strassen(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n); });
+    const int64_t m = batch * d.m, width = kernels().gemm_panel(d.n / 2), pairs = d.n / 2 / width;
+    // Blocks of rows whose A and sums stay in L2, nearly equal.
+    const int64_t most = std::max<int64_t>(64, 49152 / d.k), blocks = (m + most - 1) / most, block = (m + blocks - 1) / blocks;
+    const int64_t rows = (block + 1) / 2, buffer_floats = round_up(3 * rows * width, 16);
+    const int64_t row_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(blocks, 2), pair_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(pairs, 2 * p.threads());
+    const size_t sums = p.scratch(static_cast<size_t>(4 * blocks * rows * (d.k / 2)) * sizeof(float));
+    const size_t buffers = p.scratch(static_cast<size_t>(row_chunks * pair_chunks * buffer_floats) * sizeof(float));
+    auto* args = p.emit<StrassenArgs>(strassen_step);
+    fill(args->s.g, m);
+    p.bind_packed(args->s.g.b, packed);
+    p.bind_scratch(args->s.sums, sums);
+    p.bind_scratch(args->s.buffers, buffers);
+    args->s.block = block;
+    args->s.blocks = (m + block - 1) / block;
+    args->pairs = pairs;
+    args->row_chunks = row_chunks;
+    args->pair_chunks = pair_chunks;
+    args->buffer_floats = buffer_floats;
+    args->strassen = kernels().strassen;
+    args->sums = kernels().strassen_sums;
+    return;
+  }
+  if (constant) {
     const std::string key = std::string("gemm:") + isa_name(current_isa()) + (trans_b ? ":t" : ":n");
     auto packed = p.pack(1, key, [&](const void* data) { return pack(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n); });
     auto* args = p.emit<PackedArgs>(packed_step);

@@ -5,14 +5,6 @@
 namespace sx {
 namespace SX_ISA {
 
-#if SX_WIDTH == 16
-constexpr int kWide = 3, kWideRows = 8, kNarrow = 2, kNarrowRows = 14;
-#else
-constexpr int kWide = 2, kWideRows = 6, kNarrow = 2, kNarrowRows = 6;
-#endif
-
-static bool is_wide(int64_t n) { return kWide != kNarrow && n % (kWide * W) == 0; }
-
 int64_t gemm_panel(int64_t n) { return (is_wide(n) ? kWide : kNarrow) * W; }
 
 int64_t gemm_packed_size(int64_t k, int64_t n) {

@@ -12,6 +12,14 @@ namespace SX_ISA {
 
 constexpr int64_t kLine = 64;
 
+#if SX_WIDTH == 16
+constexpr int kWide = 3, kWideRows = 8, kNarrow = 2, kNarrowRows = 14;
+#else
+constexpr int kWide = 2, kWideRows = 6, kNarrow = 2, kNarrowRows = 6;
+#endif
+// Whether a matrix of n columns takes the wide panels.
+static inline bool is_wide(int64_t n) { return kWide != kNarrow && n % (kWide * W) == 0; }
+
 template <int MR, int NV>
 static inline __attribute__((always_inline)) void tile_product(const float* a, int64_t lda, const float* b, int64_t k, const char*& next, int64_t next_step,
                                                                vf (&acc)[MR][NV]) {
@@ -45,45 +53,27 @@ static inline __attribute__((always_inline)) vf finish(vf y, const Epilogue& e, 
   return y;
 }
 
-// As tile_product, then bias, residual, activation and the store of `cols` columns.
+// The bias of one column vector, zero beyond the last column.
+static inline vf bias_at(const Gemm& g, int64_t col) {
+  if (!g.e.bias) return vf{};
+  const int64_t n = g.n - col;
+  return n >= W ? load(g.e.bias + col) : n > 0 ? load_part(g.e.bias + col, static_cast<int>(n)) : vf{};
+}
+
+// Residual, activation and store of a tile whose bias is in.
 template <int MR, int NV>
-static void tile(const Gemm& g, int64_t row, int64_t col, const float* panel, const char*& next, int64_t next_step) {
-  vf acc[MR][NV];
+static inline __attribute__((always_inline)) void put_tile(const Gemm& g, int64_t row, int64_t col, vf (&acc)[MR][NV]) {
   const int64_t left = g.n - col;
   const Epilogue& e = g.e;
-#pragma GCC unroll 4
-  for (int v = 0; v < NV; v++) {
-    vf bias{};
-    if (e.bias) {
-      const int64_t n = left - v * W;
-      bias = n >= W ? load(e.bias + col + v * W) : n > 0 ? load_part(e.bias + col + v * W, static_cast<int>(n)) : vf{};
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < MR; r++) acc[r][v] = bias;
-  }
-  tile_product<MR, NV>(g.a + row * g.lda, g.lda, panel, g.k, next, next_step, acc);
-  if (left >= NV * W) {
-    if (e.act == Act::none && !e.residual) {
-#pragma GCC unroll 16
-      for (int r = 0; r < MR; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < NV; v++) store(g.c + (row + r) * g.ldc + col + v * W, acc[r][v]);
-      return;
-    }
-    // The epilogue over a copy in memory: one loop instead of MR * NV copies of every activation.
-    float* c = g.c + row * g.ldc + col;
-    alignas(64) float spilled[MR * NV * W];
+  float* c = g.c + row * g.ldc + col;
+  if (left >= NV * W && e.act == Act::none && !e.residual) {
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; v++) *reinterpret_cast<vf*>(spilled + (r * NV + v) * W) = acc[r][v];
-    for (int r = 0; r < MR; r++) {
-      const float* residual = e.residual ? e.residual + (row + r) * e.ldr + col : nullptr;
-      for (int v = 0; v < NV; v++)
-        store(c + r * g.ldc + v * W, finish(*reinterpret_cast<const vf*>(spilled + (r * NV + v) * W), e, residual ? residual + v * W : nullptr));
-    }
+      for (int v = 0; v < NV; v++) store(c + r * g.ldc + v * W, acc[r][v]);
     return;
   }
+  // The epilogue over a copy in memory: one loop instead of MR * NV copies of every activation.
   alignas(64) float spilled[MR * NV * W];
 #pragma GCC unroll 16
   for (int r = 0; r < MR; r++)
@@ -91,14 +81,31 @@ static void tile(const Gemm& g, int64_t row, int64_t col, const float* panel, co
     for (int v = 0; v < NV; v++) *reinterpret_cast<vf*>(spilled + (r * NV + v) * W) = acc[r][v];
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) {
+      const vf y = *reinterpret_cast<const vf*>(spilled + (r * NV + v) * W);
+      const float* residual = e.residual ? e.residual + (row + r) * e.ldr + col + v * W : nullptr;
       const int64_t n = left - v * W;
-      if (n <= 0) break;
-      const int part = n >= W ? W : static_cast<int>(n);
-      alignas(64) float residual[W] = {};
-      if (e.residual) __builtin_memcpy(residual, e.residual + (row + r) * e.ldr + col + v * W, part * sizeof(float));
-      const vf y = finish(*reinterpret_cast<const vf*>(spilled + (r * NV + v) * W), e, e.residual ? residual : nullptr);
-      store_part(g.c + (row + r) * g.ldc + col + v * W, y, part);
+      if (n >= W) {
+        store(c + r * g.ldc + v * W, finish(y, e, residual));
+      } else if (n > 0) {
+        alignas(64) float part[W] = {};
+        if (residual) __builtin_memcpy(part, residual, n * sizeof(float));
+        store_part(c + r * g.ldc + v * W, finish(y, e, residual ? part : nullptr), static_cast<int>(n));
+      }
     }
+}
+
+// Bias, product, epilogue of one tile.
+template <int MR, int NV>
+static void tile(const Gemm& g, int64_t row, int64_t col, const float* panel, const char*& next, int64_t next_step) {
+  vf acc[MR][NV];
+#pragma GCC unroll 4
+  for (int v = 0; v < NV; v++) {
+    const vf bias = bias_at(g, col + v * W);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) acc[r][v] = bias;
+  }
+  tile_product<MR, NV>(g.a + row * g.lda, g.lda, panel, g.k, next, next_step, acc);
+  put_tile<MR, NV>(g, row, col, acc);
 }
 
 }  // namespace SX_ISA
