@@ -1,0 +1,181 @@
+// One level of Strassen's algorithm in Winograd's form, for products with constant weights.
+//
+// B's seven combinations are formed in double when packed, per pair of panels (column j of the left half, column j of the
+// right half): B11, B21, T2, T3, -T4, T1, B22, each [k / 2][panel]. A's sums S1..S4 are formed once per block of rows.
+// Per pair, with the accumulators started from a buffer of half a block of rows:
+//   p1 = A11 B11; C11 = p1 + A12 B21; u2 = p1 + S2 T2; u3 = u2 + S3 T3; C21 = u3 + A22 (-T4);
+//   p5 = S1 T1; C22 = u3 + p5; C12 = (u2 + p5) + S4 B22.
+// With an odd number of rows the lower half is one row short; its sums take that row as zero.
+#include "kernels/gemm/tile.h"
+#include "kernels/table.h"
+
+namespace sx {
+namespace SX_ISA {
+
+enum Part { kB11, kB21, kT2, kT3, kMinusT4, kT1, kB22, kParts };
+
+bool strassen_pays(int64_t m, int64_t n, int64_t k) {
+  const int64_t pair = 2 * (is_wide(n / 2) ? kWide : kNarrow) * W;
+  return SX_WIDTH > 4 && m >= 96 && n >= 256 && k >= 256 && k % 2 == 0 && n % pair == 0;
+}
+
+static int64_t panel_of(int64_t n) { return (is_wide(n / 2) ? kWide : kNarrow) * W; }
+
+int64_t strassen_packed_size(int64_t k, int64_t n) { return kParts * (k / 2) * (n / 2); }
+
+void strassen_pack(const PackB& p, int64_t first, int64_t last) {
+  const int64_t width = panel_of(p.n), k2 = p.k / 2, n2 = p.n / 2, part = k2 * width;
+  for (int64_t pair = first; pair < last; pair++) {
+    float* out = p.out + pair * kParts * part;
+    // Blocks of k, so that rows of a transposed B are read in whole lines.
+    for (int64_t i0 = 0; i0 < k2; i0 += 16) {
+      const int64_t i1 = i0 + 16 < k2 ? i0 + 16 : k2;
+      for (int64_t j = 0; j < width; j++)
+        for (int64_t i = i0; i < i1; i++) {
+          const float* at = p.b + i * p.stride_k + (pair * width + j) * p.stride_n;
+          const float* low = at + k2 * p.stride_k;
+          const double b11 = at[0], b12 = at[n2 * p.stride_n], b21 = low[0], b22 = low[n2 * p.stride_n];
+          const double t1 = b12 - b11, t2 = b22 - t1;
+          float* o = out + i * width + j;
+          o[kB11 * part] = static_cast<float>(b11);
+          o[kB21 * part] = static_cast<float>(b21);
+          o[kT2 * part] = static_cast<float>(t2);
+          o[kT3 * part] = static_cast<float>(b22 - b12);
+          o[kMinusT4 * part] = static_cast<float>(b21 - t2);
+          o[kT1 * part] = static_cast<float>(t1);
+          o[kB22 * part] = static_cast<float>(b22);
+        }
+    }
+  }
+}
+
+// Rows of a block: [first, first + upper) and [first + upper, first + upper + lower).
+struct Half {
+  int64_t first, upper, lower;
+};
+static Half half(const Strassen& s, int64_t block) {
+  const int64_t first = block * s.block, rows = s.g.m - first < s.block ? s.g.m - first : s.block;
+  return {first, (rows + 1) / 2, rows / 2};
+}
+static float* sum(const Strassen& s, int which, int64_t block) {
+  const int64_t rows = (s.block + 1) / 2;
+  return s.sums + ((which - 1) * s.blocks + block) * rows * (s.g.k / 2);
+}
+
+void strassen_sums(const Strassen& s, int64_t b0, int64_t b1) {
+  const int64_t k2 = s.g.k / 2, lda = s.g.lda;
+  for (int64_t b = b0; b < b1; b++) {
+    const Half h = half(s, b);
+    for (int64_t r = 0; r < h.upper; r++) {
+      const float* up = s.g.a + (h.first + r) * lda;
+      const float* down = r < h.lower ? up + h.upper * lda : nullptr;
+      float *s1 = sum(s, 1, b) + r * k2, *s2 = sum(s, 2, b) + r * k2, *s3 = sum(s, 3, b) + r * k2, *s4 = sum(s, 4, b) + r * k2;
+      for (int64_t i = 0; i < k2; i++) {
+        const float a11 = up[i], a12 = up[k2 + i], a21 = down ? down[i] : 0, a22 = down ? down[k2 + i] : 0;
+        const float x1 = a21 + a22, x2 = x1 - a11;
+        s1[i] = x1;
+        s2[i] = x2;
+        s3[i] = a11 - a21;
+        s4[i] = a12 - x2;
+      }
+    }
+  }
+}
+
+// What one stage does with a tile: started from `init` (or zero), stored to `out`, put into C, or both with u3.
+struct Stage {
+  const float* a;
+  int64_t lda;
+  const float* panel;
+  const float* init;  // [rows][panel], or null
+  float* out;         // [rows][panel], or null
+  int64_t row, col;   // of C, where out is null
+};
+
+template <int MR, int NV>
+static void stage_tile(const Gemm& g, const Stage& t, int64_t r0, int64_t k2, const char*& next, int64_t step) {
+  constexpr int64_t width = NV * W;
+  vf acc[MR][NV];
+#pragma GCC unroll 16
+  for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; v++) acc[r][v] = t.init ? load(t.init + (r0 + r) * width + v * W) : vf{};
+  tile_product<MR, NV>(t.a + r0 * t.lda, t.lda, t.panel, k2, next, step, acc);
+  if (t.out) {
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; v++) store(t.out + (r0 + r) * width + v * W, acc[r][v]);
+    return;
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < NV; v++) {
+    const vf bias = bias_at(g, t.col + v * W);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) acc[r][v] += bias;
+  }
+  put_tile<MR, NV>(g, t.row + r0, t.col, acc);
+}
+
+template <int MR, int NV>
+static void stage_rows(int rows, const Gemm& g, const Stage& t, int64_t r0, int64_t k2, const char*& next, int64_t step) {
+  if (rows == MR)
+    stage_tile<MR, NV>(g, t, r0, k2, next, step);
+  else if constexpr (MR > 1)
+    stage_rows<MR - 1, NV>(rows, g, t, r0, k2, next, step);
+}
+
+template <int MR, int NV>
+static void stage(const Gemm& g, const Stage& t, int64_t rows, int64_t k2) {
+  // Prefetch the panel that follows this one: two lines per four k-steps would be one too many for two row tiles.
+  const int64_t bytes = NV * W * k2 * static_cast<int64_t>(sizeof(float));
+  const char* next = reinterpret_cast<const char*>(t.panel) + bytes;
+  const char* end = next + bytes;
+  const int64_t tiles = (rows + MR - 1) / MR;
+  for (int64_t i = 0, row = 0; i < tiles; i++) {
+    const int64_t n = (rows - row + (tiles - i) - 1) / (tiles - i);
+    stage_rows<MR, NV>(static_cast<int>(n), g, t, row, k2, next, next < end ? kLine : 0);
+    row += n;
+  }
+}
+
+template <int MR, int NV>
+static void pairs(const Strassen& s, int64_t b0, int64_t b1, int64_t pair0, int64_t pair1, float* buffers) {
+  constexpr int64_t width = NV * W;
+  const Gemm& g = s.g;
+  const int64_t k2 = g.k / 2, n2 = g.n / 2, part = k2 * width, rows = (s.block + 1) / 2;
+  float *u2 = buffers, *u3 = u2 + rows * width, *p5 = u3 + rows * width;
+  for (int64_t b = b0; b < b1; b++) {
+    const Half h = half(s, b);
+    const float *a11 = g.a + h.first * g.lda, *a12 = a11 + k2, *a22 = a12 + h.upper * g.lda;
+    for (int64_t pair = pair0; pair < pair1; pair++) {
+      const float* w = g.b + pair * kParts * part;
+      const int64_t left = pair * width, right = n2 + left, low = h.first + h.upper;
+      stage<MR, NV>(g, {a11, g.lda, w + kB11 * part, nullptr, u2, 0, 0}, h.upper, k2);
+      stage<MR, NV>(g, {a12, g.lda, w + kB21 * part, u2, nullptr, h.first, left}, h.upper, k2);
+      stage<MR, NV>(g, {sum(s, 2, b), k2, w + kT2 * part, u2, u2, 0, 0}, h.upper, k2);
+      stage<MR, NV>(g, {sum(s, 3, b), k2, w + kT3 * part, u2, u3, 0, 0}, h.lower, k2);
+      stage<MR, NV>(g, {a22, g.lda, w + kMinusT4 * part, u3, nullptr, low, left}, h.lower, k2);
+      stage<MR, NV>(g, {sum(s, 1, b), k2, w + kT1 * part, nullptr, p5, 0, 0}, h.upper, k2);
+      for (int64_t r = 0; r < h.lower; r++) {
+        vf acc[1][NV];
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; v++)
+          acc[0][v] = load(u3 + r * width + v * W) + load(p5 + r * width + v * W) + bias_at(g, right + v * W);
+        put_tile<1, NV>(g, low + r, right, acc);
+      }
+      for (int64_t i = 0; i < h.upper * width; i += W) store(u2 + i, load(u2 + i) + load(p5 + i));
+      stage<MR, NV>(g, {sum(s, 4, b), k2, w + kB22 * part, u2, nullptr, h.first, right}, h.upper, k2);
+    }
+  }
+}
+
+void strassen(const Strassen& s, int64_t b0, int64_t b1, int64_t pair0, int64_t pair1, float* buffers) {
+  if (is_wide(s.g.n / 2))
+    pairs<kWideRows, kWide>(s, b0, b1, pair0, pair1, buffers);
+  else
+    pairs<kNarrowRows, kNarrow>(s, b0, b1, pair0, pair1, buffers);
+}
+
+}  // namespace SX_ISA
+}  // namespace sx
