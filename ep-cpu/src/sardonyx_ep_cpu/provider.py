@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.ep import CompileContext, Executable, Provider, RunContext, compile_kernels
 from sardonyx.ir.graph import Graph
+from sardonyx_ep_cpu.allocation import keep_freed_memory
 from sardonyx_ep_cpu.kernels import kernels
 
 __all__ = ["CpuProvider"]
@@ -21,6 +22,7 @@ class CpuProvider(Provider):
 
     def compile(self, graph: Graph, context: CompileContext) -> Executable:
         """The kernels in order, with numpy's warnings off and BLAS on the session's threads."""
+        keep_freed_memory()
         return CpuExecutable(compile_kernels(graph, kernels, context), context.threads)
 
 
