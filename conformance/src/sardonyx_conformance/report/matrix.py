@@ -86,8 +86,16 @@ def _reasons(report: Report) -> dict[tuple[str, str], str]:
 
 
 def to_markdown(reports: Sequence[Report]) -> str:
-    """A table for the documentation: cases passed of all there are."""
-    lines = ["| domain | operator | " + " | ".join(r.ep for r in reports) + " |", "| --- | --- |" + " ---: |" * len(reports)]
+    """A page for the documentation: per operator and provider, the cases passed of all there are."""
+    versions = ", ".join(sorted({r.onnx for r in reports}))
+    lines = [
+        "# Operators and providers",
+        "",
+        f"Made by `python -m sardonyx_conformance.report`: per operator and provider, how many of onnx {versions}'s backend tests",
+        'with that operator pass, with optimizations on and off. "Expected" are failures that the provider\'s ledger explains.',
+        "",
+    ]
+    lines += ["| domain | operator | " + " | ".join(r.ep for r in reports) + " |", "| --- | --- |" + " ---: |" * len(reports)]
     for domain, op, counts in _rows(reports):
         lines.append(f"| {domain or 'ai.onnx'} | {op} | " + " | ".join(_cell(c)[1] for c in counts) + " |")
     return "\n".join(lines) + "\n"
