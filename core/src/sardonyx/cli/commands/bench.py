@@ -74,7 +74,8 @@ def _print(rows: list[dict[str, Any]], choice: Choice) -> None:
         for r in rows
     ]
     show.table(columns, cells, right=columns[1:])
-    show.line(f"\n{(n := choice.options().threads)} thread{'s' if n > 1 else ''}; memory is the growth of the process's peak by loading and running")
+    threads = choice.options().threads
+    show.line(f"\n{threads} thread{'s' if threads > 1 else ''}; memory is the growth of the process's peak by loading and running")
     for r in rows[1:]:
         speed = f"{r['ratio']:.2f} times the time of" if r["ratio"] >= 1 else f"{1 / r['ratio']:.2f} times as fast as"
         show.line(f"sardonyx is {speed} {r['engine']}; largest relative difference of the outputs {r['difference']:.1e}")
