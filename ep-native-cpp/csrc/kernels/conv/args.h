@@ -1,5 +1,114 @@
-// Argument structs of the conv family.
+// Argument structs of the conv family. "Blocked" is [N][ceil(C/16)][H][W][16]; a plane is one channel block's [H][W][16].
 #pragma once
 #include <cstdint>
 
-namespace sx {}
+#include "kernels/gemm/args.h"
+
+namespace sx {
+
+// Consecutive floats at a pixel that a convolution sums over: channels of one block (or taps of a row, of a plain input).
+struct ConvRun {
+  const float* x;
+  int64_t len;
+};
+
+// What becomes of a sum: act(sum + bias + residual) * scale + shift; with residual_after the residual comes last.
+struct ConvTail {
+  const float* bias;      // [output channels rounded up to 16]
+  const float* residual;  // laid out as the output, or null
+  Act act;
+  float alpha, beta;
+  int32_t residual_after;
+  int32_t affine;  // whether scale and shift matter
+  float scale, shift;
+};
+
+// Outputs [rows, cols] of some output tiles (of conv_tile() channels each), all of which sum over the same runs.
+struct ConvRows {
+  const ConvRun* runs;
+  int64_t n_runs;
+  const float* w;          // packed [tile][run][kh][kw][len][tile channels], from the first tile on
+  int64_t tile_floats;     // of w
+  int64_t kh, kw, step_h, step_w;  // taps, and floats from tap to tap
+  int64_t pixel, row;      // floats between the inputs of neighbouring outputs, and of neighbouring output rows
+  int64_t rows, cols;
+  float* y;                // the first row of the first tile's first plane
+  int64_t y_row, y_plane;  // floats
+  int64_t blocks;          // planes that there are from y on
+  ConvTail tail;           // bias and residual of the first tile
+  const char* next;        // weights to fetch into L2 after the last tile's, or null
+};
+
+// The rows [r0, r0 + rows) of a plane into a wider, zero-bordered buffer: out[rows][left + width + right][unit].
+struct StagePlane {
+  const float* x;        // plane of height x width x unit floats, or null for zeros
+  int64_t height, width, unit;
+  int64_t r0, rows;      // r0 may be negative, rows may run past the height: zeros
+  int64_t left, right;   // pixels of zeros; negative: pixels of the source left out
+  const float* scale;    // [unit] each, or null: out = act(x * scale + shift)
+  const float* shift;
+  Act act;
+  float* out;
+};
+
+// One plane of a depthwise convolution: rows [r0, r1) of the output.
+struct Depthwise {
+  const float* x;
+  const float* w;  // [kh][kw][16]
+  float* y;
+  int64_t height, width, out_width;
+  int64_t kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  ConvTail tail;  // bias and residual of this plane
+  float* sums;    // [16] added up over what is written, or null
+};
+
+enum class PoolKind : int32_t { max, average };
+
+// One plane of a pool: rows [r0, r1) of the output.
+struct Pool2d {
+  const float* x;
+  float* y;
+  int64_t height, width, out_width;
+  int64_t kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  int64_t bottom, right;  // padded extents for averages that count padding: height + pad_bottom, width + pad_right
+  PoolKind kind;
+  int32_t count_padding;
+};
+
+// Plain [C][pixels] to and from blocked planes.
+struct BlockCopy {
+  const float* x;
+  float* y;
+  int64_t channels, pixels;
+};
+
+// Winograd's F(m x m, 3 x 3), m = 2 or 4, of a run of tile rows; see winograd.cc.
+struct Winograd {
+  const float* const* planes;  // per input channel block
+  int64_t channels, out_channels;
+  int64_t height, width, pad_top, pad_left, out_height, out_width;
+  const float* u;  // packed [point][tile][channel][tile channels]
+  float *v, *m;    // working memory: see winograd_floats
+  float* y;
+  int64_t y_plane;
+  ConvTail tail;
+  int32_t output;  // m
+  const char* next;
+};
+
+// y = act(x op b), over `n` floats of one or more planes; b by kind.
+enum class MapOp : int32_t { none, add, sub, rsub, mul, div, rdiv, max, min, affine };
+enum class MapOperand : int32_t { none, same, lanes, scalar, pixel };
+struct PlaneMap {
+  const float* x;
+  float* y;
+  const float* b;  // same: [n]; lanes: [16]; scalar: [1]; pixel: lane 0 of each pixel of [n]
+  const float* c;  // affine: x * b + c, lanes
+  int64_t n;
+  MapOp op;
+  MapOperand operand;
+  Act act;
+  float alpha, beta;
+};
+
+}  // namespace sx

@@ -5,13 +5,17 @@ from __future__ import annotations
 from sardonyx.ep import CompileContext
 from sardonyx.ep.rules import apply_rules
 from sardonyx.ir.graph import Graph
+from sardonyx_ep_native.rules.blocked_layout import block_layout
+from sardonyx_ep_native.rules.channel_shuffle import channel_shuffle
+from sardonyx_ep_native.rules.conv_epilogue import CONV_EPILOGUE
 from sardonyx_ep_native.rules.matmul_epilogue import matmul_activation, matmul_bias, matmul_residual
 
 __all__ = ["RULES", "prepare"]
 
-RULES = (matmul_bias, matmul_residual, matmul_activation)
+RULES = (matmul_bias, matmul_residual, matmul_activation, channel_shuffle, *CONV_EPILOGUE)
 
 
 def prepare(graph: Graph, context: CompileContext) -> None:
     """Rewrite the subgraph in place into what the engine runs fastest."""
     apply_rules(graph, RULES)
+    block_layout(graph)

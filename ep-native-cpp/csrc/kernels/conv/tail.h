@@ -1,0 +1,58 @@
+// What becomes of a convolution's sums on their way to memory.
+#pragma once
+#include "kernels/conv/args.h"
+#include "kernels/rows/activation.h"
+#include "kernels/simd.h"
+
+namespace sx {
+namespace SX_ISA {
+
+constexpr int kLanes16 = 16 / W;  // vectors of one block
+
+// p[n] = act(p[n]) in place, n a multiple of W.
+static __attribute__((noinline)) void activate_floats(Act act, float* p, int64_t n, float alpha, float beta) {
+#define SX_CASE(name) \
+  case Act::name: \
+    for (int64_t i = 0; i < n; i += W) store(p + i, activate(Act::name, load(p + i), alpha, beta)); \
+    break;
+  switch (act) {
+    case Act::none: break;
+    SX_CASE(relu)
+    SX_CASE(leaky_relu)
+    SX_CASE(sigmoid)
+    SX_CASE(hard_sigmoid)
+    SX_CASE(hard_swish)
+    SX_CASE(swish)
+    SX_CASE(gelu)
+    SX_CASE(gelu_tanh)
+    SX_CASE(tanh)
+    SX_CASE(clip)
+    SX_CASE(elu)
+    SX_CASE(softplus)
+    SX_CASE(mish)
+    SX_CASE(erf)
+    SX_CASE(exp)
+    SX_CASE(sqrt)
+    SX_CASE(abs)
+  }
+#undef SX_CASE
+}
+
+static inline bool is_simple(const ConvTail& t) { return (t.act == Act::none || t.act == Act::relu) && !t.affine && !t.residual_after; }
+
+// n floats (a multiple of W) at `sums`, bias added already, through the rest of the tail; the residual lies at `residual`
+// and the result goes to y.
+static inline void finish_floats(const ConvTail& t, float* sums, const float* residual, float* y, int64_t n) {
+  if (residual && !t.residual_after)
+    for (int64_t i = 0; i < n; i += W) store(sums + i, load(sums + i) + load(residual + i));
+  activate_floats(t.act, sums, n, t.alpha, t.beta);
+  if (t.affine)
+    for (int64_t i = 0; i < n; i += W) store(sums + i, load(sums + i) * t.scale + t.shift);
+  if (residual && t.residual_after)
+    for (int64_t i = 0; i < n; i += W) store(y + i, load(sums + i) + load(residual + i));
+  else
+    for (int64_t i = 0; i < n; i += W) store(y + i, load(sums + i));
+}
+
+}  // namespace SX_ISA
+}  // namespace sx

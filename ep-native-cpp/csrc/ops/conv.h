@@ -1,0 +1,75 @@
+// Convolutions: what the algorithms share.
+#pragma once
+#include "kernels/args.h"
+#include "ops/blocked.h"
+#include "ops/conv_shape.h"
+
+namespace sx {
+
+// Inputs of Conv, beyond ONNX's three: a residual of the output's shape; scale and shift per input channel, applied with
+// pre_activation before the convolution; and further parts of X, joined along the channels.
+enum ConvInput : size_t { kX, kW, kB, kResidual, kPreScale, kPreShift, kMoreParts };
+constexpr int kMaxParts = 64;
+
+struct ConvProblem {
+  Windows w;
+  int64_t oc = 0, group = 1;
+  int parts = 1;  // of X
+
+  int64_t group_in() const { return w.c / group; }
+  int64_t group_out() const { return oc / group; }
+  int64_t taps() const { return w.d.kernel * w.h.kernel * w.w.kernel; }
+  double flops() const { return 2.0 * w.n * oc * w.pixels_out() * group_in() * taps(); }
+  bool depthwise() const { return group == w.c && oc == w.c && group > 1; }
+};
+
+inline size_t part_input(int part) { return part == 0 ? kX : kMoreParts + static_cast<size_t>(part) - 1; }
+
+// Reads shapes and attributes; the channels of X are those of all its parts. Throws OpError for what does not fit.
+template <typename Context>
+ConvProblem conv_problem(Context& c) {
+  ConvProblem p;
+  const Shape& weights = c.shape(kW);
+  Shape x = c.shape(kX);
+  if (weights.rank != x.rank) throw OpError("weights " + weights.str() + " do not fit an input " + x.str());
+  for (p.parts = 1; c.has(part_input(p.parts)); p.parts++) x[1] += c.shape(part_input(p.parts))[1];
+  p.w = windows_of(c.op.attrs, x, weights.d + 2, false);
+  p.oc = weights[0];
+  p.group = c.op.attrs.get("group", 1);
+  if (p.group < 1 || p.w.c != weights[1] * p.group || p.oc % p.group)
+    throw OpError("an input " + x.str() + " and weights " + weights.str() + " do not fit group " + std::to_string(p.group));
+  if (c.has(kB) && (c.shape(kB).rank != 1 || c.shape(kB)[0] != p.oc)) throw OpError("the bias must have shape [" + std::to_string(p.oc) + "], not " + c.shape(kB).str());
+  return p;
+}
+
+// The tail by the attributes activation, act_alpha, act_beta, residual_after, post_scale, post_shift; pointers null.
+ConvTail conv_tail(const Attributes& attrs);
+
+// A packed or copied constant input, or scratch that a step fills while running.
+struct Packed {
+  std::shared_ptr<Buffer> buffer;
+  size_t scratch = 0;
+  template <typename P>
+  void bind(PlanCtx& p, P*& field) const {
+    if (buffer)
+      p.bind_packed(field, buffer);
+    else
+      p.bind_scratch(field, scratch);
+  }
+};
+
+// Input i (or zeros where absent), `n` floats, padded with zeros to `padded`.
+Packed padded_vector(PlanCtx& p, size_t i, int64_t n, int64_t padded);
+
+// Where a convolution ends: blocked operands, and the tail without its pointers.
+struct ConvEnd {
+  Operand residual, out;
+  ConvTail tail;
+};
+
+// The algorithms; those that return false do not fit the problem.
+bool plan_depthwise(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
+bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
+void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
+
+}  // namespace sx

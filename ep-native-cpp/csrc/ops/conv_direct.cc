@@ -1,0 +1,257 @@
+// Direct convolution: chunks of output rows whose inputs stay in L2, output tiles inside.
+#include <algorithm>
+
+#include "kernels/isa.h"
+#include "ops/conv_direct.h"
+#include "ops/jobs.h"
+
+namespace sx {
+namespace {
+
+constexpr int64_t kCacheFloats = 64 * 1024;  // of input that a chunk keeps in L2 (256 KB)
+constexpr int64_t kPlainChannels = 8;        // inputs of fewer channels are read as they lie in plain layout
+
+struct DirectArgs {
+  const float* parts[kMaxParts];
+  int64_t part_batch[kMaxParts];  // floats per batch
+  const FlatMap* map;
+  const float* w;
+  const float *pre_scale, *pre_shift;  // padded to blocks
+  Act pre_act;
+  float* y;
+  float* scratch;
+  int64_t slot_floats, staged_floats;  // per slot: staged planes, then the runs
+  ConvTail tail;
+  int64_t n, height, width, unit, depth;  // input; unit: floats per pixel
+  Axis d, h, wd;
+  bool flat;    // 1x1 without stride: pixels in one row
+  bool staged;
+  int64_t out_width, out_blocks, out_pixels;  // per depth slice: out_width x rows
+  int64_t chunk, chunks, splits, tiles, tile;
+  const char* next;
+  bool parallel;
+  decltype(Kernels::conv_rows) conv_rows;
+  decltype(Kernels::stage_plane) stage_plane;
+};
+
+// Where plane `e` of batch n at output depth `od` begins, or null if it lies in the padding.
+const float* plane_at(const DirectArgs& a, const PlaneEntry& e, int64_t n, int64_t od) {
+  const int64_t d = od * a.d.stride - a.d.begin + e.tap_d * a.d.dilation;
+  if (d < 0 || d >= a.d.in) return nullptr;
+  return a.parts[e.part] + n * a.part_batch[e.part] + e.offset + d * a.height * a.width * a.unit;
+}
+
+void direct_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const DirectArgs*>(args);
+  const FlatMap& map = *a.map;
+  const int64_t jobs = a.n * a.d.out * a.chunks * a.splits;
+  run_jobs(rt, jobs, a.parallel, [&](int64_t job, int64_t slot) {
+    const int64_t split = job % a.splits, chunk = job / a.splits % a.chunks, image = job / a.splits / a.chunks;
+    const int64_t n = image / a.d.out, od = image % a.d.out;
+    const int64_t first = chunk * a.chunk, count = std::min(a.chunk, (a.flat ? a.out_width : a.h.out) - first);
+    float* staged = a.scratch + slot * a.slot_floats;
+    auto* runs = reinterpret_cast<ConvRun*>(staged + a.staged_floats);
+    ConvRows c{};
+    c.kh = a.h.kernel;
+    c.kw = a.unit == 1 ? 1 : a.wd.kernel;
+    c.pixel = a.wd.stride * a.unit;
+    c.y_row = a.out_width * 16;
+    c.y_plane = a.out_pixels * a.d.out * 16;
+    c.tail = a.tail;
+    c.next = split + 1 == a.splits ? a.next : nullptr;
+    c.step_w = a.wd.dilation * a.unit;
+    int64_t at = 0;  // of the first output's input in a plane
+    int64_t width = a.width;
+    if (a.flat) {
+      c.rows = 1;
+      c.cols = count;
+      at = first * 16;
+    } else {
+      c.rows = count;
+      c.cols = a.out_width;
+      at = first * a.h.stride * a.width * a.unit;
+      if (a.staged) {
+        const int64_t reach = (a.out_width - 1) * a.wd.stride + a.wd.reach() + 1;
+        StagePlane s{};
+        s.height = a.height;
+        s.width = a.width;
+        s.unit = a.unit;
+        s.r0 = first * a.h.stride - a.h.begin;
+        s.rows = (count - 1) * a.h.stride + a.h.reach() + 1;
+        s.left = a.wd.begin;
+        s.right = reach - a.wd.begin - a.width;
+        s.act = a.pre_act;
+        for (int64_t i = 0; i < map.n_planes; i++) {
+          s.x = plane_at(a, map.planes()[i], n, od);
+          s.out = staged + i * s.rows * reach * a.unit;
+          s.scale = a.pre_scale ? a.pre_scale + i * 16 : nullptr;
+          s.shift = a.pre_shift ? a.pre_shift + i * 16 : nullptr;
+          a.stage_plane(s);
+        }
+        at = 0;
+        width = reach;
+      }
+    }
+    c.step_h = a.h.dilation * width * a.unit;
+    c.row = a.h.stride * width * a.unit;
+    const int64_t staged_plane = a.staged ? ((count - 1) * a.h.stride + a.h.reach() + 1) * width * a.unit : 0;
+    const int64_t t0 = a.tiles * split / a.splits, t1 = a.tiles * (split + 1) / a.splits;
+    for (int64_t b = 0; b < map.n_bands; b++) {
+      const BandEntry& band = map.bands()[b];
+      const int64_t from = std::max(t0, band.tile), to = std::min(t1, band.tile_end);
+      if (from >= to) continue;
+      int64_t live = 0;
+      for (int64_t r = band.run; r < band.run_end; r++) {
+        const RunEntry& e = map.runs()[r];
+        const float* x = a.staged ? staged + e.plane * staged_plane : plane_at(a, map.planes()[e.plane], n, od);
+        runs[live++] = {x + e.lane + at, e.len};
+      }
+      const int64_t block = from * a.tile / 16;
+      c.runs = runs;
+      c.n_runs = live;
+      c.w = a.w + band.w + (from - band.tile) * band.tile_floats;
+      c.tile_floats = band.tile_floats;
+      const int64_t out = (n * a.out_blocks + block) * c.y_plane + od * a.out_pixels * 16 + (a.flat ? first * 16 : first * c.y_row);
+      c.y = a.y + out;
+      c.blocks = a.out_blocks - block;
+      c.tail.bias = a.tail.bias + from * a.tile;
+      c.tail.residual = a.tail.residual ? a.tail.residual + out : nullptr;
+      a.conv_rows(c, 0, to - from);
+    }
+  });
+}
+
+struct PackStep {
+  PackConv pack;
+  const FlatMap* map;
+};
+void pack_step(const void* args, Runtime&) {
+  auto& a = *static_cast<const PackStep*>(args);
+  for (int64_t b = 0; b < a.map->n_bands; b++) pack_direct(a.pack, *a.map, b);
+}
+
+// Chunks of rows (or, flat, of pixels), and splits of the output tiles.
+void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, int threads) {
+  const int64_t whole = a->flat ? a->out_width : a->h.out;
+  const int64_t pitch = a->staged ? (a->out_width - 1) * a->wd.stride + a->wd.reach() + 1 : a->width;
+  const int64_t per_unit = a->flat ? planes * 16 : planes * a->h.stride * pitch * a->unit;  // input floats for one more row (pixel)
+  const int64_t halo = a->flat ? 0 : planes * std::max<int64_t>(0, a->h.reach() + 1 - a->h.stride) * pitch * a->unit;
+  auto input = [&](int64_t chunk) { return chunk * per_unit + halo; };
+  // Either all tiles read an input that lies in L3, or all chunks read the weights again.
+  int64_t chunk = std::max<int64_t>(1, (kCacheFloats - halo) / std::max<int64_t>(per_unit, 1));
+  if (chunk < whole) {
+    const int64_t chunks = (whole + chunk - 1) / chunk;
+    if (input(whole) * a->tiles < weights * chunks) chunk = whole;
+  }
+  chunk = std::min(chunk, whole);
+  int64_t chunks = (whole + chunk - 1) / chunk;
+  a->splits = 1;
+  a->parallel = threads > 1 && worth_parallel(0, c.flops());
+  const int64_t images = c.w.n * c.w.d.out;
+  if (a->parallel && images * chunks < 4 * threads) {
+    const int64_t wanted = (4 * threads + images - 1) / images;
+    if (weights > input(whole)) {
+      a->splits = std::min(a->tiles, (wanted + chunks - 1) / chunks);
+    } else {
+      chunks = std::min(whole, wanted);
+    }
+  }
+  chunk = (whole + chunks - 1) / chunks;
+  const int64_t pixels = kernels().conv_tile_pixels();
+  if (a->flat && chunk < whole) chunk = (chunk + pixels - 1) / pixels * pixels;
+  a->chunk = chunk;
+  a->chunks = (whole + chunk - 1) / chunk;
+  a->staged_floats = a->staged ? round_up(planes * ((chunk - 1) * a->h.stride + a->h.reach() + 1) * pitch * a->unit, 16) : 0;
+}
+
+}  // namespace
+
+void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
+  const int64_t tile = kernels().conv_tile();
+  const bool plain = p.layout(kX) == Layout::plain && c.w.c <= kPlainChannels && c.parts == 1 && c.w.w.dilation == 1 && !p.has(kPreScale);
+  std::vector<int64_t> part_channels;
+  std::vector<Operand> parts;
+  for (int i = 0; i < c.parts; i++) {
+    part_channels.push_back(p.shape(part_input(i))[1]);
+    parts.push_back(plain ? Operand{Operand::input, kX} : blocked_input(p, part_input(i)));
+  }
+  const ConvMap map = map_direct(c, part_channels, plain, tile);
+  auto flat_map = flatten(map);
+  const PackConv pack{nullptr, nullptr, c.oc, c.group_in(), c.group_out(), c.w.d.kernel, c.w.h.kernel, c.w.w.kernel, tile, plain};
+  Packed weights;
+  if (p.is_const(kW)) {
+    std::string key = "conv:" + std::to_string(tile) + ":" + std::to_string(c.group) + (plain ? ":p" : ":b");
+    for (int64_t n : part_channels) key += "," + std::to_string(n);
+    weights.buffer = p.pack(kW, key, [&](const void* data) {
+      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(map.floats) * sizeof(float));
+      PackConv job = pack;
+      job.w = static_cast<const float*>(data);
+      job.out = static_cast<float*>(buffer->data);
+      const auto& flat = *static_cast<const FlatMap*>(flat_map->data);
+      for (int64_t b = 0; b < flat.n_bands; b++) pack_direct(job, flat, b);
+      return buffer;
+    });
+  } else {
+    weights.scratch = p.scratch(static_cast<size_t>(map.floats) * sizeof(float));
+    auto* s = p.emit<PackStep>(pack_step);
+    s->pack = pack;
+    p.bind_in(s->pack.w, kW);
+    p.bind_scratch(s->pack.out, weights.scratch);
+    p.bind_packed(s->map, flat_map);
+  }
+  const int64_t tiles = (c.oc + tile - 1) / tile;
+  const Packed bias = padded_vector(p, kB, c.oc, tiles * tile);
+  const bool pre = p.has(kPreScale);
+  Packed pre_scale, pre_shift;
+  if (pre) pre_scale = padded_vector(p, kPreScale, c.w.c, round_up(c.w.c, kBlock));
+  if (p.has(kPreShift)) pre_shift = padded_vector(p, kPreShift, c.w.c, round_up(c.w.c, kBlock));
+
+  DirectArgs shape{};
+  shape.unit = plain ? 1 : kBlock;
+  shape.flat = !plain && !pre && c.taps() == 1 && c.w.h.stride == 1 && c.w.w.stride == 1 && !c.w.h.padded() && !c.w.w.padded() && c.w.d.out == c.w.d.in && !c.w.d.padded();
+  shape.d = c.w.d;
+  shape.h = c.w.h;
+  shape.wd = c.w.w;
+  shape.n = c.w.n;
+  shape.height = c.w.h.in;
+  shape.width = c.w.w.in;
+  shape.out_width = c.w.w.out;
+  shape.out_pixels = c.w.h.out * c.w.w.out;
+  if (shape.flat) {
+    shape.d = Axis{};
+    shape.height = 1;
+    shape.width = shape.out_width = c.w.pixels_out();
+    shape.out_pixels = shape.out_width;
+  }
+  shape.staged = !shape.flat && (pre || c.w.h.padded() || c.w.w.padded() || c.w.d.padded());
+  shape.out_blocks = blocks_of(c.oc);
+  shape.tiles = tiles;
+  shape.tile = tile;
+  cut(&shape, c, static_cast<int64_t>(map.planes.size()), map.floats, p.threads());
+  int64_t longest = 0;
+  for (const BandEntry& b : map.bands) longest = std::max(longest, b.run_end - b.run);
+  shape.slot_floats = shape.staged_floats + round_up(longest * static_cast<int64_t>(sizeof(ConvRun) / sizeof(float)), 16);
+  const size_t scratch = p.scratch(static_cast<size_t>(shape.slot_floats * (shape.parallel ? p.threads() : 1)) * sizeof(float));
+
+  auto* a = p.emit<DirectArgs>(direct_step);
+  *a = shape;
+  for (int i = 0; i < c.parts; i++) {
+    a->part_batch[i] = (plain ? part_channels[i] : round_up(part_channels[i], kBlock)) * c.w.pixels_in();
+    parts[i].bind(p, a->parts[i]);
+  }
+  a->conv_rows = kernels().conv_rows;
+  a->stage_plane = kernels().stage_plane;
+  p.bind_packed(a->map, flat_map);
+  weights.bind(p, a->w);
+  if (pre) pre_scale.bind(p, a->pre_scale);
+  if (p.has(kPreShift)) pre_shift.bind(p, a->pre_shift);
+  a->pre_act = static_cast<Act>(p.op.attrs.get("pre_activation", 0));
+  p.bind_scratch(a->scratch, scratch);
+  p.bind_next_weights(a->next);
+  a->tail = end.tail;
+  bias.bind(p, a->tail.bias);
+  end.residual.bind(p, a->tail.residual);
+  end.out.bind(p, a->y);
+}
+
+}  // namespace sx

@@ -1,0 +1,95 @@
+// Packing of convolution weights: [tile][run][kh][kw][len][tile channels].
+#include <algorithm>
+
+#include "ops/conv_direct.h"
+
+namespace sx {
+
+namespace {
+
+// Input channels that the output channels [o0, o1) see.
+void channels_of(const ConvProblem& c, int64_t o0, int64_t o1, int64_t* from, int64_t* to) {
+  *from = o0 / c.group_out() * c.group_in();
+  *to = ((std::min(o1, c.oc) - 1) / c.group_out() + 1) * c.group_in();
+}
+
+}  // namespace
+
+ConvMap map_direct(const ConvProblem& c, const std::vector<int64_t>& part_channels, bool plain, int64_t tile) {
+  ConvMap m;
+  m.plain = plain;
+  const int64_t unit = plain ? 1 : kBlock, pixels = c.w.pixels_in();
+  std::vector<int64_t> plane_channel, plane_len;
+  int64_t channel = 0;
+  for (size_t part = 0; part < part_channels.size(); part++)
+    for (int64_t b = 0; b * unit < part_channels[part]; b++) {
+      const int64_t len = std::min<int64_t>(unit, part_channels[part] - b * unit);
+      for (int64_t d = 0; d < c.w.d.kernel; d++) {
+        m.planes.push_back({static_cast<int32_t>(part), static_cast<int32_t>(d), b * unit * pixels});
+        plane_channel.push_back(channel);
+        plane_len.push_back(len);
+      }
+      channel += len;
+    }
+  const int64_t tiles = (c.oc + tile - 1) / tile;
+  for (int64_t t = 0; t < tiles; t++) {
+    int64_t from, to;
+    channels_of(c, t * tile, (t + 1) * tile, &from, &to);
+    if (t > 0 && c.group == 1) {
+      m.bands[0].tile_end++;
+      m.floats += m.bands[0].tile_floats;
+      continue;
+    }
+    BandEntry band{t, t + 1, static_cast<int64_t>(m.runs.size()), 0, m.floats, 0};
+    int64_t len = 0;
+    for (size_t i = 0; i < m.planes.size(); i++) {
+      const int64_t a = std::max(from, plane_channel[i]), b = std::min(to, plane_channel[i] + plane_len[i]);
+      if (a >= b) continue;
+      const int64_t n = plain ? c.w.w.kernel : b - a;
+      m.runs.push_back({static_cast<int32_t>(i), static_cast<int32_t>(a - plane_channel[i]), static_cast<int32_t>(n), m.planes[i].tap_d, a});
+      len += n;
+    }
+    band.run_end = static_cast<int64_t>(m.runs.size());
+    band.tile_floats = len * c.w.h.kernel * (plain ? 1 : c.w.w.kernel) * tile;
+    m.floats += band.tile_floats;
+    m.bands.push_back(band);
+  }
+  return m;
+}
+
+std::shared_ptr<Buffer> flatten(const ConvMap& m) {
+  const size_t bands = m.bands.size() * sizeof(BandEntry), planes = m.planes.size() * sizeof(PlaneEntry), runs = m.runs.size() * sizeof(RunEntry);
+  auto buffer = std::make_shared<Buffer>(sizeof(FlatMap) + bands + planes + runs);
+  char* to = static_cast<char*>(buffer->data);
+  const FlatMap head{static_cast<int64_t>(m.planes.size()), static_cast<int64_t>(m.runs.size()), static_cast<int64_t>(m.bands.size())};
+  std::memcpy(to, &head, sizeof head);
+  std::memcpy(to + sizeof head, m.bands.data(), bands);
+  std::memcpy(to + sizeof head + bands, m.planes.data(), planes);
+  std::memcpy(to + sizeof head + bands + planes, m.runs.data(), runs);
+  return buffer;
+}
+
+void pack_direct(const PackConv& p, const FlatMap& map, int64_t index) {
+  const int64_t taps = p.kd * p.kh * p.kw, row_taps = p.plain ? 1 : p.kw, stride_l = p.plain ? 1 : taps;
+  const BandEntry& band = map.bands()[index];
+  float* out = p.out + band.w;
+  for (int64_t t = band.tile; t < band.tile_end; t++)
+    for (int64_t r = band.run; r < band.run_end; r++) {
+      const RunEntry& run = map.runs()[r];
+      const int64_t size = p.kh * row_taps * run.len * p.tile;
+      for (int64_t j = 0; j < p.tile; j++) {
+        const int64_t o = t * p.tile + j, first = o / p.group_out * p.group_in;
+        for (int64_t l = 0; l < run.len; l++) {
+          const int64_t c = run.channel + (p.plain ? 0 : l) - first;
+          const bool inside = o < p.oc && c >= 0 && c < p.group_in;
+          const float* w = inside ? p.w + (o * p.group_in + run.channel - first) * taps + run.tap_d * p.kh * p.kw + l * stride_l : nullptr;
+          float* to = out + l * p.tile + j;
+          for (int64_t a = 0; a < p.kh; a++)
+            for (int64_t b = 0; b < row_taps; b++, to += run.len * p.tile) *to = inside ? w[a * p.kw + b] : 0;
+        }
+      }
+      out += size;
+    }
+}
+
+}  // namespace sx

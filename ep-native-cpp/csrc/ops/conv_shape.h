@@ -1,0 +1,30 @@
+// Shapes of convolutions and pools: spatial axes by attributes, up to three of them.
+#pragma once
+#include "engine/op.h"
+
+namespace sx {
+
+// One spatial axis.
+struct Axis {
+  int64_t in = 1, kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0, out = 1;
+  int64_t reach() const { return (kernel - 1) * dilation; }
+  bool padded() const { return begin != 0 || end != 0; }
+};
+
+// Batch, channels and the axes depth, height, width; those that a tensor lacks have size 1.
+struct Windows {
+  int64_t n = 1, c = 1;
+  int spatial = 2;
+  Axis d, h, w;
+  Axis& axis(int i) { return i == spatial - 1 ? w : i == spatial - 2 ? h : d; }
+  int64_t pixels_in() const { return d.in * h.in * w.in; }
+  int64_t pixels_out() const { return d.out * h.out * w.out; }
+};
+
+// The windows of x under the attributes kernel_shape, strides, dilations, pads, auto_pad and (pools) ceil_mode. `kernel`
+// is the kernel's size where an input gives it, else null. Throws OpError for what does not fit.
+Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kernel, bool pool);
+// [n, channels, spatial out...].
+Shape shape_out(const Windows& w, int64_t channels);
+
+}  // namespace sx

@@ -1,0 +1,41 @@
+"""What the engine takes of convolutions and pools: float32, one to three spatial axes (pools: two)."""
+
+from __future__ import annotations
+
+from sardonyx.ir.graph import Node
+from sardonyx_ep_native.claims import F32, add, dtypes
+
+
+def _spatial(node: Node, most: int) -> str | None:
+    rank = node.inputs[0].rank if node.inputs[0] is not None else None
+    if rank is None:
+        return "the rank of its input is unknown"
+    return None if 3 <= rank <= most + 2 else f"it has {rank - 2} spatial axes; the engine's {node.op} takes 1 to {most}"
+
+
+@add("Conv")
+def conv(node: Node) -> str | None:
+    """Any groups, strides, dilations and pads."""
+    return dtypes(node, F32, (0, 1, 2)) or _spatial(node, 3)
+
+
+@add("MaxPool")
+def max_pool(node: Node) -> str | None:
+    """Without the second output."""
+    if any(v is not None for v in node.outputs[1:]):
+        return "the engine's MaxPool gives no Indices"
+    return dtypes(node, F32) or _spatial(node, 2)
+
+
+@add("AveragePool", since=7)
+def average_pool(node: Node) -> str | None:
+    """With and without padding counted."""
+    return dtypes(node, F32) or _spatial(node, 2)
+
+
+@add("GlobalAveragePool")
+@add("GlobalMaxPool")
+def global_pool(node: Node) -> str | None:
+    """Any number of spatial axes."""
+    rank = node.inputs[0].rank if node.inputs[0] is not None else None
+    return dtypes(node, F32) or (None if rank is not None and rank > 2 else "its input has no spatial axes, or an unknown rank")
