@@ -71,7 +71,8 @@ def register(name: str, module: Any) -> None:
 def unregister(name: str) -> None:
     """Undo register()."""
     with _lock:
-        _local.pop(name, None)
+        if _local.pop(name, None) is not None and plugin_manager().has_plugin(name):
+            plugin_manager().unregister(name=name)
         _load.cache_clear()
         _entry_points.cache_clear()
 

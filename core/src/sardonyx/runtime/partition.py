@@ -12,7 +12,7 @@ from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.types import TensorType, type_string
 
-__all__ = ["CONTROL", "HOST", "Assignment", "Group", "assign", "group", "small_islands"]
+__all__ = ["CONTROL", "HOST", "Assignment", "Group", "assign", "group", "reads_metadata", "small_islands"]
 
 HOST = "host"
 CONTROL = "control flow"
@@ -45,6 +45,7 @@ def assign(
     """
     result = Assignment()
     shapes = _shape_nodes(graph)
+    devices = any(p.memory != "host" for p in providers)
     pending = list(graph.nodes)
     for depth in range(MAX_EXPANSION + 1):
         _claim(graph, pending, providers, result, forced or {}, wishes or {})
@@ -52,9 +53,9 @@ def assign(
         for node in open_nodes:
             if node.bodies and node.op in ("If", "Loop", "Scan"):
                 result.owner[node] = CONTROL
-            elif node in shapes and isinstance(claim_node(node, shape_kernels), Claim):
+            elif (node in shapes or (reads_metadata(node) and devices)) and isinstance(claim_node(node, shape_kernels), Claim):
                 result.owner[node] = HOST
-        _prefer_host(shapes, providers, result, wishes or {})
+        _prefer_host(graph, shapes, providers, result, wishes or {})
         open_nodes = [n for n in open_nodes if n not in result.owner]
         if not open_nodes:
             return result
@@ -117,17 +118,22 @@ def _dense(node: Node) -> bool:
     return True
 
 
-def _prefer_host(shapes: set[Node], providers: list[Provider], result: Assignment, wishes: dict[str, str]) -> None:
+def _prefer_host(graph: Graph, shapes: set[Node], providers: list[Provider], result: Assignment, wishes: dict[str, str]) -> None:
     """Shape nodes offered to a device stay with core's own kernels, even if the device claims them: their results are
-    needed on the host, and copies cost more."""
+    needed on the host, and copies cost more. So does every Shape and Size, which needs no more than metadata."""
     first_device = next((i for i, p in enumerate(providers) if p.memory != "host"), len(providers))
     late = {p.name: p.memory for p in providers[first_device:]}
-    for node in shapes:
+    for node in (*shapes, *(n for n in graph.nodes if reads_metadata(n) and late)):
         owner = result.owner.get(node)
         if owner in late and _wish(node, wishes) is None and isinstance(claim_node(node, shape_kernels), Claim):
             result.owner[node] = HOST
             if late[owner] != "host":
                 result.refusals.setdefault(node.name, {})[owner] = "computes shapes, which are needed on the host"
+
+
+def reads_metadata(node: Node) -> bool:
+    """Whether a node looks only at the shape of its input, wherever that lies."""
+    return node.domain == "" and node.op in ("Shape", "Size")
 
 
 # operator -> inputs that are shapes, axes, counts or indices of shape arithmetic

@@ -15,7 +15,7 @@ from sardonyx.errors import CompileRefused, NotSupported
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.runtime.control import ControlStep
-from sardonyx.runtime.partition import CONTROL, HOST, Assignment, Group, assign, group, small_islands
+from sardonyx.runtime.partition import CONTROL, HOST, Assignment, Group, assign, group, reads_metadata, small_islands
 from sardonyx.runtime.plan import CopyStep, ExecStep, Plan, download, upload
 
 __all__ = ["Placed", "Planner"]
@@ -117,7 +117,9 @@ class Planner:
                 continue
             space = spaces.get(g.owner, "host")
             wanted_host = self._host_inputs(g, assignment)
-            ins = [read(v, "host" if v in wanted_host else space) for v in g.inputs]
+            inside = set(g.nodes)
+            anywhere = {v for v in g.inputs if g.owner == HOST and all(reads_metadata(n) for n, _ in v.uses if n in inside)}
+            ins = [slots[v, home[v]] if v in anywhere else read(v, "host" if v in wanted_host else space) for v in g.inputs]
             executable = self._compile(g, assignment)
             host_out = self._host_outputs(g, assignment)
             outs = []

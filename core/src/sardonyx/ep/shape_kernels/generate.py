@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def shape_15(xp, data, *, start=0, end=None):
 @ops.add("Size", host_outputs=(0,))
 def size(xp, data):
     """The number of elements as an int64 scalar."""
-    return np.array(data.size, np.int64)
+    return np.array(prod(data.shape), np.int64)
 
 
 @ops.add("Constant", since=1)
