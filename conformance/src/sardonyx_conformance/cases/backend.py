@@ -56,11 +56,12 @@ def _in_memory(test: Any) -> list[DataSet]:
 
 
 def _value(x: Any) -> Any:
+    """A fresh copy: what a provider does to it must not reach the case."""
     if isinstance(x, onnx.TensorProto):
         return numpy_helper.to_array(x)
     if isinstance(x, (list, tuple)):
         return [_value(e) for e in x]
-    return x if x is None or isinstance(x, dict) else np.asarray(x)
+    return x if x is None or isinstance(x, dict) else np.array(x)
 
 
 def _from_files(folder: Path, model: onnx.ModelProto) -> list[DataSet]:
