@@ -11,7 +11,7 @@ from sardonyx.errors import InvalidModel
 from sardonyx.ir.attributes import GRAPH, attribute_from_proto
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
-from sardonyx.ir.proto import Files, dense, tensor_from_proto, type_from_proto
+from sardonyx.ir.proto import Files, dense, tensor_from_proto, text, type_from_proto
 from sardonyx.ir.schema import newest, since_version
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType
@@ -108,7 +108,7 @@ class Builder:
         scope, where = Scope(outer), f"graph {g.name!r}"
         if context.path is not None:
             self.levels[context.path] = scope
-        out = Graph(g.name)
+        out = Graph(text(g.name))
         constants = self._constants(g, self.tensors if outer is None else {}, where)
         for vi in g.input:
             self._input(vi, out, scope, constants, where)
@@ -138,15 +138,15 @@ class Builder:
         for t in g.initializer:
             if t.name in found:
                 raise InvalidModel(f"{where}: two initializers are called {t.name!r}")
-            found[t.name] = tensors[t.name] if t.name in tensors else tensor_from_proto(t, self.files)
+            found[text(t.name)] = tensors[t.name] if t.name in tensors else tensor_from_proto(t, self.files)
         for s in g.sparse_initializer:
             if s.values.name in found:
                 raise InvalidModel(f"{where}: two initializers are called {s.values.name!r}")
-            found[s.values.name] = dense(s, self.files)
+            found[text(s.values.name)] = dense(s, self.files)
         return found
 
     def _input(self, vi: Any, out: Graph, scope: Scope, constants: dict[str, Tensor], where: str) -> None:
-        if not vi.name:
+        if not text(vi.name):
             raise InvalidModel(f"{where}: an input has no name")
         if vi.name in scope.values:
             raise InvalidModel(f"{where}: two inputs are called {vi.name!r}")
@@ -168,15 +168,15 @@ class Builder:
                 if name and (name in pending or name in values):
                     raise InvalidModel(f"{where}: {name!r} is given twice, the second time by node {n.name or n.op_type!r} ({n.op_type})")
                 if name:
-                    pending.add(name)
+                    pending.add(text(name))
 
     def _nodes(self, nodes: Any, out: Graph, scope: Scope, context: Context) -> None:
         for index, n in enumerate(nodes):
             self.count += 1
             if self.count > MAX_NODES:
                 raise InvalidModel(f"the model has more than {MAX_NODES} nodes once its functions are inlined")
-            op, domain = n.op_type, domain_of(n.domain)
-            name = self._unique(context.prefix + (n.name or op))
+            op, domain = text(n.op_type), domain_of(n.domain)
+            name = self._unique(context.prefix + text(n.name or op))
             inputs = [self._value(i, scope, n) if i else None for i in n.input]
             outputs = [scope.find(o) if o else None for o in n.output]
             attrs = self._attributes(n, scope, context, name, index) if n.attribute else {}
@@ -240,7 +240,7 @@ class Builder:
     def _attributes(self, n: Any, scope: Scope, context: Context, name: str, index: int) -> dict[str, Any]:
         attrs: dict[str, Any] = {}
         for i, a in enumerate(n.attribute):
-            if a.name in attrs:
+            if text(a.name) in attrs:
                 raise InvalidModel(f"node {name!r} ({n.op_type}): attribute {a.name!r} is given twice")
             if a.ref_attr_name:
                 if a.ref_attr_name in context.refs:
@@ -258,7 +258,7 @@ class Builder:
             raise InvalidModel(f"function {f.domain}::{f.name} calls itself")
         self.calls.append(key)
         self._enter()
-        defaults = {a.name: attribute_from_proto(a, f"function {f.domain}::{f.name}", self.files) for a in f.attribute_proto}
+        defaults = {text(a.name): attribute_from_proto(a, f"function {f.domain}::{f.name}", self.files) for a in f.attribute_proto}
         self.inline(f, out, inputs, outputs, defaults | attrs, name)
         self.depth -= 1
         self.calls.pop()
@@ -327,9 +327,9 @@ def _ordered(graph: Graph) -> bool:
 
 def domain_of(domain: str) -> str:
     """The domain as the IR writes it: ONNX's own is empty."""
-    return "" if domain == "ai.onnx" else domain
+    return "" if domain == "ai.onnx" else text(domain)
 
 
 def function_key(f: Any) -> tuple[str, str, str]:
     """(domain, name, overload) of a FunctionProto."""
-    return domain_of(f.domain), f.name, f.overload
+    return domain_of(f.domain), text(f.name), text(f.overload)

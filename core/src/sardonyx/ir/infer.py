@@ -9,6 +9,7 @@ import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer_contrib import CONTRIB
+from sardonyx.ir.infer_own import OWN
 from sardonyx.ir.proto import tensor_to_proto, type_from_proto, type_to_proto
 from sardonyx.ir.schema import schema
 from sardonyx.ir.types import OptionalType, SequenceType, TensorType, ValueType
@@ -105,6 +106,9 @@ def infer_node(node: Node) -> list[ValueType]:
         with contextlib.suppress(Exception):
             return list(special(node)) + unknown
         return unknown
+    own = OWN.get(node.key)
+    if own is not None and (found := own(node)):
+        return found + unknown
     if node.domain == "" and node.op in CONTROL:
         return CONTROL[node.op](node)
     known = schema(node.domain, node.op, node.since)

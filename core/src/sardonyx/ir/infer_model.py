@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from sardonyx.errors import InvalidModel
 from sardonyx.ir.build import Path, Scope
 from sardonyx.ir.graph import Model, Value
-from sardonyx.ir.proto import tensor_from_proto, type_from_proto
+from sardonyx.ir.infer_own import UNSAFE, is_unsafe
+from sardonyx.ir.proto import type_from_proto
 from sardonyx.ir.types import Dim, TensorType, ValueType, type_string
 
 __all__ = ["infer_model"]
+
+HIDDEN = "sardonyx.hidden"
 
 
 def infer_model(proto: Any, levels: dict[Path, Scope], model: Model, strict: bool) -> set[Value] | None:
@@ -21,16 +22,22 @@ def infer_model(proto: Any, levels: dict[Path, Scope], model: Model, strict: boo
 
     What the file declares fills gaps; where it contradicts, it is overruled and noted in model.warnings, or InvalidModel is
     raised if `strict`. Returns the values that have types by declaration only, which inference has not seen; None if
-    inference failed.
+    inference failed. Shapes that follow from computed shapes are left to the passes: onnx's propagation of values takes time
+    and memory by the size of tensors, without end for some steps of Slice.
     """
     import onnx
 
     declared = {path: [*(g := _at(proto.graph, path)).value_info, *g.output] for path in levels}
     symbols = {d.dim_param for vi in proto.graph.input for d in vi.type.tensor_type.shape.dim}
     _prepare(proto, levels)
+    graphs = [_at(proto.graph, path) for path in levels]
+    _hide_unsafe([*graphs, *proto.functions])
+    _import_domains(proto, graphs, model)
+    for f in proto.functions:
+        _import_domains(f, [f], model)
     failed = False
     try:
-        proto = onnx.shape_inference.infer_shapes(proto, data_prop=_steps_are_small(proto.graph, levels))
+        proto = onnx.shape_inference.infer_shapes(proto)
     except Exception as e:
         model.warnings.append(f"shape inference failed: {e}")
         failed = True
@@ -91,29 +98,25 @@ def _prepare(proto: Any, levels: dict[Path, Scope]) -> None:
         proto.ir_version = 8
 
 
-def _steps_are_small(graph: Any, levels: dict[Path, Scope]) -> bool:
-    """Whether every Slice has a constant step, and no huge one: onnx's propagation of values adds the step until it passes
-    the end, so near the limits of int64 it overflows and never ends, or crashes."""
-    graphs = [_at(graph, path) for path in levels]
-    steps = {n.input[4] for g in graphs for n in g.node if n.op_type == "Slice" and len(n.input) > 4 and n.input[4]}
-    if not steps:
-        return True
-    known = {t.name: t for g in graphs for t in g.initializer if t.name in steps}
+def _hide_unsafe(graphs: Any) -> None:
+    """Let inference see an unknown operator where it must not see the node (infer_missing finds its types later)."""
     for g in graphs:
+        constants = {t.name for t in getattr(g, "initializer", ())}
         for n in g.node:
-            if n.op_type == "Constant" and n.output and n.output[0] in steps:
-                known.update((n.output[0], a.t) for a in n.attribute if a.name == "value")
-    return all(name in known and _is_small(known[name]) for name in steps)
+            if n.op_type == "Constant" and n.output:
+                constants.add(n.output[0])
+            elif n.op_type in UNSAFE and is_unsafe(n, constants):
+                n.domain = HIDDEN
 
 
-def _is_small(t: Any) -> bool:
-    if t.data_location == t.EXTERNAL or len(t.dims) != 1 or not 0 <= t.dims[0] <= 64:
-        return False
-    try:
-        steps = tensor_from_proto(t).numpy()
-    except InvalidModel:
-        return False
-    return steps.dtype.kind in "iu" and bool((np.abs(steps.astype(np.float64)) < 2**31).all())
+def _import_domains(holder: Any, graphs: list[Any], model: Model) -> None:
+    """Inference gives up altogether where a node's domain is not imported."""
+    missing = {n.domain for g in graphs for n in g.node} - {o.domain for o in holder.opset_import}
+    if "" in missing or "ai.onnx" in missing:
+        imported = {o.domain for o in holder.opset_import} & {"", "ai.onnx"}
+        missing -= {"", "ai.onnx"} if imported else set()
+    for domain in missing:
+        holder.opset_import.add(domain=domain, version=model.opsets.get("" if domain == "ai.onnx" else domain, 1))
 
 
 def _reconcile(name: str, said: ValueType, inferred: ValueType, symbols: set[str], model: Model, strict: bool) -> ValueType:

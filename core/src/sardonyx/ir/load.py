@@ -8,7 +8,7 @@ from typing import Any
 
 from sardonyx.errors import InvalidInput, InvalidModel
 from sardonyx.ir import wire
-from sardonyx.ir.build import Builder
+from sardonyx.ir.build import Builder, domain_of
 from sardonyx.ir.graph import Model
 from sardonyx.ir.proto import Files, checked_shape, dtype_of, tensor_from_proto, type_from_proto
 from sardonyx.ir.schema import STANDARD
@@ -49,13 +49,13 @@ def load(
         graph=None,  # type: ignore[arg-type]
         ir_version=proto.ir_version,
         opsets=_opsets(proto),
-        producer_name=proto.producer_name,
-        producer_version=proto.producer_version,
-        domain=proto.domain,
+        producer_name=_readable(proto.producer_name),
+        producer_version=_readable(proto.producer_version),
+        domain=_readable(proto.domain),
         version=proto.model_version,
-        doc=proto.doc_string,
-        graph_doc=proto.graph.doc_string,
-        metadata={p.key: p.value for p in proto.metadata_props},
+        doc=_readable(proto.doc_string),
+        graph_doc=_readable(proto.graph.doc_string),
+        metadata={_readable(p.key): _readable(p.value) for p in proto.metadata_props},
         output_types={o.name: type_from_proto(o.type) for o in proto.graph.output},
     )
     builder = Builder(proto.functions, out.opsets, out.ir_version, tensors, files)
@@ -160,9 +160,13 @@ def _fix_dims(proto: Any, dims: dict[str, int], denotations: dict[str, int]) -> 
                 d.dim_value = value
 
 
+def _readable(s: Any) -> str:
+    return s if isinstance(s, str) else str(s, "utf-8", "replace")
+
+
 def _opsets(proto: Any) -> dict[str, int]:
     """Domain -> imported version. A file that imports none (IR version < 3) means opset 1."""
-    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
+    opsets = {domain_of(o.domain): o.version for o in proto.opset_import}
     for domain, version in opsets.items():
         if domain in STANDARD and version < 1:
             raise InvalidModel(f"the model imports version {version} of the operator set {domain or 'ai.onnx'!r}; versions start at 1")

@@ -14,7 +14,17 @@ from sardonyx.ir.dtypes import FROM_ONNX, PACKED_BITS, STRING, to_onnx
 from sardonyx.ir.tensor import Tensor, unpack_bits
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType
 
-__all__ = ["Files", "checked_shape", "dense", "dtype_of", "tensor_from_proto", "tensor_to_proto", "type_from_proto", "type_to_proto"]
+__all__ = [
+    "Files",
+    "checked_shape",
+    "dense",
+    "dtype_of",
+    "tensor_from_proto",
+    "tensor_to_proto",
+    "text",
+    "type_from_proto",
+    "type_to_proto",
+]
 
 MAX_ELEMENTS = 1 << 40
 
@@ -53,6 +63,13 @@ class Files:
         return self._maps[location]
 
 
+def text(s: Any) -> str:
+    """A string of a proto; protobuf gives bytes for one that is not UTF-8, which is InvalidModel."""
+    if type(s) is str:
+        return s
+    raise InvalidModel(f"the name {s!r} is not valid UTF-8")
+
+
 def dtype_of(code: int, what: str) -> np.dtype:
     """The numpy dtype of an ONNX type code; InvalidModel naming `what` for a code ONNX does not define."""
     try:
@@ -87,7 +104,7 @@ def tensor_from_proto(t: Any, files: Files | None = None) -> Tensor:
 
 def _external(t: Any, dtype: np.dtype, shape: tuple[int, ...], files: Files) -> Tensor:
     info = {e.key: e.value for e in t.external_data}
-    buffer = files.open(info.get("location", ""), t.name)
+    buffer = files.open(text(info.get("location", "")), t.name)
     count = math.prod(shape)
     bits = PACKED_BITS.get(dtype)
     need = -(-count * bits // 8) if bits else count * dtype.itemsize
@@ -179,7 +196,7 @@ def type_from_proto(t: Any) -> ValueType:
 def _dim(d: Any) -> int | str | None:
     if d.HasField("dim_value"):
         return d.dim_value if d.dim_value >= 0 else None
-    return d.dim_param or None
+    return text(d.dim_param) or None
 
 
 def type_to_proto(t: ValueType) -> Any:

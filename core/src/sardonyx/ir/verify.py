@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.errors import InvalidModel
-from sardonyx.ir.attributes import FLOAT, FLOATS, INT, INTS, SPARSE_TENSOR, TENSOR, kind_of
+from sardonyx.ir.attributes import FLOAT, FLOATS, INT, INTS, SPARSE_TENSOR, STRINGS, TENSOR, TENSORS, kind_of
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.schema import Schema, schema
 
@@ -13,6 +13,7 @@ __all__ = ["verify"]
 
 # Where a schema wants the first kind of attribute, a value of the second is as good.
 ALIKE = {(FLOAT, INT), (FLOATS, INTS), (SPARSE_TENSOR, TENSOR)}
+LISTS = frozenset((FLOATS, INTS, STRINGS, TENSORS))
 TYPE_NAMES = (
     "?",
     "float",
@@ -98,7 +99,7 @@ def _check_attribute(node: Node, known: Schema, name: str, value: Any) -> None:
         _fail(node, f"unknown attribute {name!r}; the operator has {sorted(known.attributes) or 'none'}")
         return
     kind = kind_of(value)
-    if kind != wanted and (wanted, kind) not in ALIKE and not (kind == INTS and value == []):
+    if kind != wanted and (wanted, kind) not in ALIKE and not (value == [] and wanted in LISTS):
         _fail(node, f"attribute {name!r} is of type {TYPE_NAMES[kind]}, not {TYPE_NAMES[wanted]}")
 
 

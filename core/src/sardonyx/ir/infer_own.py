@@ -1,0 +1,90 @@
+"""Output types of the few ONNX operators whose inference in onnx crashes, or loops over sizes, for some inputs.
+
+`is_unsafe` says whether onnx may not see a node; what it may not see is inferred by the functions here. The known faults
+of onnx 1.23: LayerNormalization with a negative axis out of range and statistics as outputs, GatherND with a negative
+batch_dims, Split whose num_outputs is not the number of its outputs, Expand by a shape tensor of huge length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sardonyx.ir.dtypes import FROM_ONNX
+from sardonyx.ir.graph import Node
+from sardonyx.ir.infer_contrib.table import broadcast, dims, dtype, tensor
+from sardonyx.ir.types import Dim, ValueType
+
+__all__ = ["OWN", "UNSAFE", "is_unsafe"]
+
+MAX_RANK = 64
+UNSAFE = frozenset(("Expand", "GatherND", "LayerNormalization", "Split"))
+
+
+def is_unsafe(n: Any, constants: set[str]) -> bool:
+    """Whether onnx's inference may not see a NodeProto; `constants` are the names of constants in its graph."""
+    if n.op_type == "Expand":
+        return len(n.input) > 1 and n.input[1] not in constants
+    if n.op_type == "LayerNormalization":
+        return len(n.output) > 1
+    if n.op_type == "GatherND":
+        return any(a.name == "batch_dims" and a.i for a in n.attribute)
+    if n.op_type == "Split":
+        return any(a.name == "num_outputs" and a.i != len(n.output) for a in n.attribute)
+    return False
+
+
+def expand(node: Node) -> list[ValueType]:
+    """The input broadcast to the shape, of which at least the rank may be known."""
+    x, shape = dims(node, 0), node.const(1)
+    if shape is not None and shape.ndim == 1:
+        return [tensor(dtype(node, 0), broadcast(x, tuple(int(d) for d in shape)))]
+    length = dims(node, 1)
+    if x is None or length is None or len(length) != 1 or not isinstance(length[0], int) or not 0 <= length[0] <= MAX_RANK:
+        return [tensor(dtype(node, 0), None)]
+    return [tensor(dtype(node, 0), (None,) * max(length[0], len(x)))]
+
+
+def layer_normalization(node: Node) -> list[ValueType]:
+    """The input's type, and statistics with dims of 1 from the axis on."""
+    x, axis = dims(node, 0), node.attrs.get("axis", -1)
+    stats = None
+    if x is not None and -len(x) <= axis < len(x):
+        stats = tuple(d if i < axis % len(x) else 1 for i, d in enumerate(x))
+    rows = tensor(FROM_ONNX.get(node.attrs.get("stash_type", 1)), stats)
+    return [tensor(dtype(node, 0), x), rows, rows]
+
+
+def gather_nd(node: Node) -> list[ValueType]:
+    """Dims of the indices but the last, then those of the data that they do not index."""
+    x, indices, batch = dims(node, 0), dims(node, 1), node.attrs.get("batch_dims", 0)
+    shape = None
+    if x is not None and indices and isinstance(indices[-1], int) and 0 <= batch < len(indices) and 0 <= batch + indices[-1] <= len(x):
+        shape = (*indices[:-1], *x[batch + indices[-1] :])
+    return [tensor(dtype(node, 0), shape)]
+
+
+def split(node: Node) -> list[ValueType]:
+    """The input cut along an axis, by lengths, or evenly with a last part that may be smaller."""
+    if node.since < 18:
+        return []
+    x, axis, count = dims(node, 0), node.attrs.get("axis", 0), node.attrs.get("num_outputs", len(node.outputs))
+    if x is None or not -len(x) <= axis < len(x) or count < 1:
+        return [tensor(dtype(node, 0), None)] * len(node.outputs)
+    axis %= len(x)
+    size, parts = x[axis], node.const(1)
+    known: list[Dim] = [None] * len(node.outputs)
+    if parts is not None:
+        known = [int(p) for p in parts.reshape(-1)]
+    elif isinstance(size, int) and node.input(1) is None:
+        part = -(-size // count)
+        known = [max(min(part, size - part * i), 0) for i in range(len(node.outputs))]
+    return [tensor(dtype(node, 0), (*x[:axis], length, *x[axis + 1 :])) for length in known]
+
+
+OWN: dict[tuple[str, str], Callable[[Node], list[ValueType]]] = {
+    ("", "Expand"): expand,
+    ("", "GatherND"): gather_nd,
+    ("", "LayerNormalization"): layer_normalization,
+    ("", "Split"): split,
+}
