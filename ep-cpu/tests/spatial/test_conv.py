@@ -196,3 +196,29 @@ def test_fused_conv(activation, params, function, group, convolve):
 def test_fused_conv_refuses_unknown_activations():
     with pytest.raises(NodeError, match="Softsign"):
         kernels.find("com.microsoft", "FusedConv", 1).function(np, numbers(1, 1, 3), numbers(1, 1, 3), activation="Softsign")
+
+
+@pytest.mark.parametrize("name", ["pointwise", "same 3x3", "stem", "line"])
+def test_repeated_filters(name, convolve):
+    """Where most filters are repetitions, equal ones give equal channels, to the last bit, at any size of product."""
+    x_shape, (_, *w_shape), attributes = CASES[name]
+    x = numbers(*x_shape)
+    distinct = numbers(3, *w_shape)
+    distinct[2] = 0
+    places = np.array([1, 0, 2] * 40 + [1])
+    w, b = distinct[places], numbers(len(places))
+    want = convolve(x, w, b, **geometry(x, attributes))
+    for prepared in (None, prepare_conv(np, [x, w, b], attributes)):
+        got = conv(np, x, w, None, prepared=prepared, **attributes)
+        assert all((got[:, m] == got[:, places.tolist().index(place)]).all() for m, place in enumerate(places))
+        np.testing.assert_allclose(conv(np, x, w, b, prepared=prepared, **attributes), want, rtol=1e-4, atol=1e-5)
+    assert len(prepared.matrix[0]) == 3
+
+
+def test_few_repeated_filters():
+    """A repetition or two, or filters that only begin alike, are not worth a copy of the result."""
+    x, w = numbers(1, 2, 4, 4), numbers(8, 2, 1, 1)
+    w[3] = w[5]
+    assert prepare_conv(np, [x, w], {}).places is None
+    w[:, 0] = 1
+    assert prepare_conv(np, [x, w], {}).places is None

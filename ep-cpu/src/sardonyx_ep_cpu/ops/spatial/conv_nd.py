@@ -19,9 +19,14 @@ Finish = Callable[[Any, tuple[slice, ...]], None]
 
 @dataclass(frozen=True, slots=True)
 class ConvWeights:
-    """A constant W [M, C/group, *K] as the products take it: `matrix` [group, M/group, C/group * taps] in the dtype computed in."""
+    """W [M, C/group, *K] as the products take it: `matrix` [group, M/group, C/group * taps] in the dtype computed in.
+
+    Where most filters are repetitions, the matrix has each once, and row `places[m]` of it is the m-th filter. Channels of
+    equal filters are then equal to the last bit, which a product does not promise: it may sum each tile in another order.
+    """
 
     matrix: Any
+    places: Any = None
 
 
 def prepare_weights(xp: Any, w: Any, group: int) -> ConvWeights:
@@ -29,6 +34,12 @@ def prepare_weights(xp: Any, w: Any, group: int) -> ConvWeights:
     if w.ndim < 3 or group < 1 or w.shape[0] % group:
         raise NodeError(f"W {w.shape} has no M = W.shape[0] that group {group} divides")
     matrix = xp.ascontiguousarray(w, dtype=working_dtype(w.dtype)).reshape(group, w.shape[0] // group, prod(w.shape[1:]))
+    if group == 1 and matrix.size and 2 * len(xp.unique(matrix[0, :, 0])) <= len(w):
+        distinct: dict[bytes, int] = {}
+        places = [distinct.setdefault(row.tobytes(), len(distinct)) for row in matrix[0]]
+        if 2 * len(distinct) <= len(w):
+            first = [places.index(row) for row in range(len(distinct))]
+            return ConvWeights(matrix[:, first], xp.asarray(places))
     return ConvWeights(matrix)
 
 
@@ -63,20 +74,20 @@ def conv_nd(
         auto_pad,
         dtype.itemsize,
     )
-    matrix = (prepared or prepare_weights(xp, w, group)).matrix
+    weights = prepared or prepare_weights(xp, w, group)
     y = xp.empty(plan.out_shape, dtype)
     if y.size == 0:
         return y.astype(x.dtype, copy=False)
     bias = None if b is None else xp.asarray(b, dtype=dtype).reshape(group, -1, 1)
     result = y.reshape(x.shape[0], group, -1, prod(plan.windows.out))
     x_ = x if x.dtype == dtype else x.astype(dtype)
-    if matrix.shape[2] == 0:
+    if weights.matrix.shape[2] == 0:
         result[...] = 0
         _finish(result, (slice(None),) * 4, bias, finish)
     elif plan.pointwise:
-        _pointwise(xp, x_, matrix, bias, result, plan, finish)
+        _pointwise(xp, x_, weights, bias, result, plan, finish)
     else:
-        _by_columns(xp, x_, matrix, bias, result, plan, finish)
+        _by_columns(xp, x_, weights, bias, result, plan, finish)
     return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
@@ -87,14 +98,21 @@ def _finish(block: Any, index: tuple[slice, ...], bias: Any, finish: Finish | No
         finish(block, index)
 
 
-def _pointwise(xp: Any, x: Any, matrix: Any, bias: Any, result: Any, plan: ConvPlan, finish: Finish | None) -> None:
+def _multiply(xp: Any, weights: ConvWeights, groups: slice, columns: Any, out: Any) -> None:
+    if weights.places is None:
+        xp.matmul(weights.matrix[groups], columns, out=out)
+    else:
+        out[...] = xp.matmul(weights.matrix, columns)[:, :, weights.places]
+
+
+def _pointwise(xp: Any, x: Any, weights: ConvWeights, bias: Any, result: Any, plan: ConvPlan, finish: Finish | None) -> None:
     if plan.strided:
         x = x[(..., *(slice(None, None, s) for s in plan.windows.strides))]
-    xp.matmul(matrix, xp.ascontiguousarray(x).reshape(x.shape[0], plan.group, -1, result.shape[3]), out=result)
+    _multiply(xp, weights, slice(None), xp.ascontiguousarray(x).reshape(x.shape[0], plan.group, -1, result.shape[3]), result)
     _finish(result, (slice(None),) * 4, bias, finish)
 
 
-def _by_columns(xp: Any, x: Any, matrix: Any, bias: Any, result: Any, plan: ConvPlan, finish: Finish | None) -> None:
+def _by_columns(xp: Any, x: Any, weights: ConvWeights, bias: Any, result: Any, plan: ConvPlan, finish: Finish | None) -> None:
     fill = column_filler(xp, x, plan)
     windows, group, rows = plan.windows, plan.group, plan.rows
     width = prod(windows.out[1:])
@@ -118,5 +136,5 @@ def _by_columns(xp: Any, x: Any, matrix: Any, bias: Any, result: Any, plan: Conv
                     part = buffer[:samples, :groups]
                 fill(part, index[0], index[1], r, r + count // width)
                 block = result[index]
-                xp.matmul(matrix[index[1]], part.reshape(samples, groups, -1, count), out=block)
+                _multiply(xp, weights, index[1], part.reshape(samples, groups, -1, count), block)
                 _finish(block, index, bias, finish)
