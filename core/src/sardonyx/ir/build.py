@@ -22,7 +22,7 @@ __all__ = ["Builder", "Scope", "domain_of", "function_key"]
 Path = tuple[tuple[int, int], ...]
 
 MAX_DEPTH = 64
-MAX_NODES = 1 << 20
+MAX_NODES = 1 << 18
 
 # Constant's attributes, and the element types of what they hold (None: the tensor's own).
 CONSTANT_TYPES: dict[str, Any] = {
@@ -94,12 +94,13 @@ class Builder:
         self.tensors = tensors or {}
         self.overridable: dict[str, Tensor] = {}
         self.names: dict[str, int] = {}
-        self.calls: list[tuple[str, str, str]] = []
-        self.depth = self.count = 0
+        self.depth = 0
         self.levels: dict[Path, Scope] = {}
 
     def model_graph(self, g: Any) -> Graph:
         """The main graph; inputs with an initializer become overridable (IR version >= 4) or constants."""
+        if self.functions:
+            self._check_size(g.node, {}, [])
         return self.graph(g, None, Context(self.opsets, {}, "", ()))
 
     def graph(self, g: Any, outer: Scope | None, context: Context) -> Graph:
@@ -127,6 +128,26 @@ class Builder:
             raise InvalidModel(f"{where}: its nodes form a cycle")
         self.depth -= 1
         return out
+
+    def _check_size(self, nodes: Any, sizes: dict[Any, int], calls: list[Any]) -> int:
+        """How many nodes these are once functions are inlined; InvalidModel for too many, and for recursion."""
+        total = 0
+        for n in nodes:
+            total += 1
+            f = self.functions.get((domain_of(n.domain), n.op_type, n.overload))
+            if f is not None:
+                key = function_key(f)
+                if key in calls or len(calls) > MAX_DEPTH:
+                    raise InvalidModel(f"function {f.domain}::{f.name} calls itself, or is nested too deeply")
+                if key not in sizes:
+                    sizes[key] = self._check_size(f.node, sizes, [*calls, key])
+                total += sizes[key]
+            for a in n.attribute:
+                if a.type == GRAPH:
+                    total += self._check_size(a.g.node, sizes, calls)
+            if total > MAX_NODES:
+                raise InvalidModel(f"the model has more than {MAX_NODES} nodes once its functions are inlined")
+        return total
 
     def _enter(self) -> None:
         self.depth += 1
@@ -172,9 +193,6 @@ class Builder:
 
     def _nodes(self, nodes: Any, out: Graph, scope: Scope, context: Context) -> None:
         for index, n in enumerate(nodes):
-            self.count += 1
-            if self.count > MAX_NODES:
-                raise InvalidModel(f"the model has more than {MAX_NODES} nodes once its functions are inlined")
             op, domain = text(n.op_type), domain_of(n.domain)
             name = self._unique(context.prefix + text(n.name or op))
             inputs = [self._value(i, scope, n) if i else None for i in n.input]
@@ -253,15 +271,10 @@ class Builder:
 
     def _call(self, f: Any, out: Graph, inputs: list[Value | None], outputs: list[Value | None], attrs: dict[str, Any], name: str) -> None:
         """The body of a model-local function in place of its call."""
-        key = function_key(f)
-        if key in self.calls:
-            raise InvalidModel(f"function {f.domain}::{f.name} calls itself")
-        self.calls.append(key)
         self._enter()
         defaults = {text(a.name): attribute_from_proto(a, f"function {f.domain}::{f.name}", self.files) for a in f.attribute_proto}
         self.inline(f, out, inputs, outputs, defaults | attrs, name)
         self.depth -= 1
-        self.calls.pop()
 
     def inline(
         self,

@@ -2,11 +2,13 @@
 
 `is_unsafe` says whether onnx may not see a node; what it may not see is inferred by the functions here. The known faults
 of onnx 1.23: LayerNormalization with a negative axis out of range and statistics as outputs, GatherND with a negative
-batch_dims, Split whose num_outputs is not the number of its outputs, Expand by a shape tensor of huge length.
+batch_dims, Split whose num_outputs is not the number of its outputs, Expand by a shape tensor of huge length, Einsum with a
+malformed equation.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +20,9 @@ from sardonyx.ir.types import Dim, ValueType
 __all__ = ["OWN", "UNSAFE", "is_unsafe"]
 
 MAX_RANK = 64
-UNSAFE = frozenset(("Expand", "GatherND", "LayerNormalization", "Split"))
+UNSAFE = frozenset(("Einsum", "Expand", "GatherND", "LayerNormalization", "Split"))
+TERM = r"[A-Za-z ]*(\.\.\.[A-Za-z ]*)?"
+EQUATION = re.compile(f"{TERM}(,{TERM})*(->{TERM})?")
 
 
 def is_unsafe(n: Any, constants: set[str]) -> bool:
@@ -31,7 +35,13 @@ def is_unsafe(n: Any, constants: set[str]) -> bool:
         return any(a.name == "batch_dims" and a.i for a in n.attribute)
     if n.op_type == "Split":
         return any(a.name == "num_outputs" and a.i != len(n.output) for a in n.attribute)
+    if n.op_type == "Einsum":
+        return any(a.name == "equation" and not _is_equation(str(a.s, "utf-8", "replace")) for a in n.attribute)
     return False
+
+
+def _is_equation(equation: str) -> bool:
+    return EQUATION.fullmatch(equation) is not None
 
 
 def expand(node: Node) -> list[ValueType]:
@@ -82,7 +92,13 @@ def split(node: Node) -> list[ValueType]:
     return [tensor(dtype(node, 0), (*x[:axis], length, *x[axis + 1 :])) for length in known]
 
 
+def einsum(node: Node) -> list[ValueType]:
+    """Left to onnx where the equation is well formed."""
+    return [] if _is_equation(node.attrs["equation"]) else [tensor(dtype(node, 0), None)]
+
+
 OWN: dict[tuple[str, str], Callable[[Node], list[ValueType]]] = {
+    ("", "Einsum"): einsum,
     ("", "Expand"): expand,
     ("", "GatherND"): gather_nd,
     ("", "LayerNormalization"): layer_normalization,

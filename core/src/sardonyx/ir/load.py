@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from typing import Any
 
@@ -10,8 +9,8 @@ from sardonyx.errors import InvalidInput, InvalidModel
 from sardonyx.ir import wire
 from sardonyx.ir.build import Builder, domain_of
 from sardonyx.ir.graph import Model
-from sardonyx.ir.proto import Files, checked_shape, dtype_of, tensor_from_proto, type_from_proto
-from sardonyx.ir.schema import STANDARD
+from sardonyx.ir.proto import Files, checked_shape, dtype_of, mapped, tensor_from_proto, type_from_proto
+from sardonyx.ir.schema import KNOWN
 from sardonyx.ir.tensor import Tensor
 
 __all__ = ["load", "map_file"]
@@ -45,10 +44,11 @@ def load(
     from sardonyx.ir.upgrade import upgrade
     from sardonyx.ir.verify import verify
 
+    warnings: list[str] = []
     out = Model(
         graph=None,  # type: ignore[arg-type]
         ir_version=proto.ir_version,
-        opsets=_opsets(proto),
+        opsets=_opsets(proto, warnings),
         producer_name=_readable(proto.producer_name),
         producer_version=_readable(proto.producer_version),
         domain=_readable(proto.domain),
@@ -57,6 +57,7 @@ def load(
         graph_doc=_readable(proto.graph.doc_string),
         metadata={_readable(p.key): _readable(p.value) for p in proto.metadata_props},
         output_types={o.name: type_from_proto(o.type) for o in proto.graph.output},
+        warnings=warnings,
     )
     builder = Builder(proto.functions, out.opsets, out.ir_version, tensors, files)
     out.graph = builder.model_graph(proto.graph)
@@ -77,7 +78,7 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
         return *_parse(buffer, path), Files(folder, external)
     if isinstance(model, (bytes, bytearray, memoryview)):
         return *_parse(bytes(model) if isinstance(model, bytearray) else model, "the given bytes"), Files(folder, external)
-    if hasattr(model, "graph") and hasattr(model, "opset_import"):
+    if type(model).__name__ == "ModelProto" and hasattr(model, "opset_import"):
         return *_detach(model), Files(folder, external)
     raise InvalidInput(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
 
@@ -85,16 +86,15 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
 def map_file(path: str) -> Any:
     """A model file, mapped for reading. Raises InvalidInput where there is none, InvalidModel for an empty one."""
     try:
-        with open(path, "rb") as f:
-            if os.fstat(f.fileno()).st_size == 0:
-                raise InvalidModel(f"{path} is empty")
-            return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+        buffer = mapped(path)
     except FileNotFoundError:
         raise InvalidInput(f"no such model file: {path}") from None
-    except IsADirectoryError:
-        raise InvalidInput(f"{path} is a folder, not a model file") from None
     except (OSError, ValueError) as e:
-        raise InvalidInput(f"cannot read {path}: {e}") from e
+        what = "a folder, not a model file" if os.path.isdir(path) else f"not readable: {e}"
+        raise InvalidInput(f"{path} is {what}") from e
+    if not buffer:
+        raise InvalidModel(f"{path} is empty")
+    return buffer
 
 
 def _parse(buffer: Any, source: str) -> tuple[Any, dict[str, Tensor]]:
@@ -140,7 +140,7 @@ def _detach(model: Any) -> tuple[Any, dict[str, Tensor]]:
         else:
             setattr(graph, field.name, value)
     for t in model.graph.initializer:
-        if t.HasField("raw_data") and t.data_location != t.EXTERNAL and len(t.raw_data) >= wire.LARGE:
+        if t.HasField("raw_data") and t.data_location != t.EXTERNAL and t.ByteSize() >= wire.LARGE:
             tensors[t.name] = tensor_from_proto(t)
             stub = graph.initializer.add()
             stub.name, stub.data_type = t.name, t.data_type
@@ -164,11 +164,15 @@ def _readable(s: Any) -> str:
     return s if isinstance(s, str) else str(s, "utf-8", "replace")
 
 
-def _opsets(proto: Any) -> dict[str, int]:
+def _opsets(proto: Any, warnings: list[str]) -> dict[str, int]:
     """Domain -> imported version. A file that imports none (IR version < 3) means opset 1."""
     opsets = {domain_of(o.domain): o.version for o in proto.opset_import}
-    for domain, version in opsets.items():
-        if domain in STANDARD and version < 1:
-            raise InvalidModel(f"the model imports version {version} of the operator set {domain or 'ai.onnx'!r}; versions start at 1")
+    for domain, newest in KNOWN.items():
+        version, name = opsets.get(domain, 1), domain or "ai.onnx"
+        if version < 1:
+            raise InvalidModel(f"the model imports version {version} of the operator set {name!r}; versions start at 1")
+        if version > newest:
+            warnings.append(f"the model imports version {version} of the operator set {name!r}; its operators are taken as of {newest}")
+            opsets[domain] = newest
     opsets.setdefault("", 1)
     return opsets

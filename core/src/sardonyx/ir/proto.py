@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import stat
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "checked_shape",
     "dense",
     "dtype_of",
+    "mapped",
     "tensor_from_proto",
     "tensor_to_proto",
     "text",
@@ -27,6 +29,8 @@ __all__ = [
 ]
 
 MAX_ELEMENTS = 1 << 40
+MAX_RANK = 64
+MAX_DENSE_BYTES = 1 << 31
 
 
 class Files:
@@ -50,17 +54,28 @@ class Files:
                 f"tensor {tensor!r} keeps its data in {location!r}, but the model was given as bytes; "
                 "pass the model's path, or the data by name"
             )
-        root = os.path.realpath(self.folder)
-        path = os.path.realpath(os.path.join(root, location))
-        if not location or os.path.isabs(location) or os.path.commonpath([root, path]) != root:
+        try:
+            root = os.path.realpath(self.folder)
+            path = os.path.realpath(os.path.join(root, location))
+            inside = bool(location) and not os.path.isabs(location) and os.path.commonpath([root, path]) == root
+        except (OSError, ValueError):
+            inside = False
+        if not inside:
             raise InvalidModel(f"tensor {tensor!r}: its data file {location!r} lies outside the model's folder; that is not allowed")
         try:
-            with open(path, "rb") as f:
-                size = os.fstat(f.fileno()).st_size
-                self._maps[location] = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+            self._maps[location] = mapped(path)
         except (OSError, ValueError) as e:
             raise InvalidModel(f"tensor {tensor!r}: its data file {location!r} cannot be read: {e}") from e
         return self._maps[location]
+
+
+def mapped(path: str) -> Any:
+    """The contents of a regular file, mapped; OSError where there is none."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError("it is not a regular file")
+    with open(path, "rb") as f:
+        size = os.fstat(f.fileno()).st_size
+        return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
 
 
 def text(s: Any) -> str:
@@ -80,9 +95,9 @@ def dtype_of(code: int, what: str) -> np.dtype:
 
 def checked_shape(dims: Any, what: str) -> tuple[int, ...]:
     """`dims` as a tuple; InvalidModel for negative or absurd sizes."""
-    shape = tuple(int(d) for d in dims)
-    if any(d < 0 for d in shape) or math.prod(shape) > MAX_ELEMENTS:
-        raise InvalidModel(f"{what}: shape {list(shape)} is not possible")
+    shape = tuple(dims)
+    if len(shape) > MAX_RANK or (shape and min(shape) < 0) or math.prod(shape) > MAX_ELEMENTS:
+        raise InvalidModel(f"{what}: shape {list(shape[:MAX_RANK])} is not possible")
     return shape
 
 
@@ -159,15 +174,22 @@ def dense(s: Any, files: Files | None = None) -> Tensor:
     what = f"sparse tensor {s.values.name!r}"
     shape = checked_shape(s.dims, what)
     values, indices = tensor_from_proto(s.values, files), tensor_from_proto(s.indices, files)
-    if math.prod(shape) > 1 << 33:
+    if math.prod(shape) * values.dtype.itemsize > MAX_DENSE_BYTES:
         raise InvalidModel(f"{what}: {list(shape)} is too large to be held densely")
+    if indices.dtype != np.int64 or indices.shape not in ((values.size,), (values.size, len(shape))):
+        raise InvalidModel(
+            f"{what}: indices of type {indices.dtype}{list(indices.shape)} do not fit {values.size} values of shape {list(shape)}"
+        )
 
     def read() -> np.ndarray:
-        out = np.zeros(math.prod(shape), values.dtype)
+        zero = "" if values.dtype == STRING else 0
+        out = np.full(math.prod(shape), zero, values.dtype)
         at = indices.numpy()
         try:
             flat = at if at.ndim == 1 else np.ravel_multi_index(tuple(at.T), shape)
-            out[flat] = values.numpy()
+            if flat.size and flat.min() < 0:
+                raise IndexError("negative index")
+            out[flat] = values.numpy().reshape(-1)
         except (ValueError, IndexError) as e:
             raise InvalidModel(f"{what}: indices do not fit shape {list(shape)}: {e}") from e
         return out.reshape(shape)
