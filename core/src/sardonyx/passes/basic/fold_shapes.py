@@ -11,10 +11,11 @@ from sardonyx.ir.infer import infer_node
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.basic.quick_types import quick_type
+from sardonyx.passes.basic.roots import Roots
 from sardonyx.passes.basic.shape_contents import CONTENTS, Contents
 from sardonyx.passes.dims import broadcast_dims, reshape_dims, reshape_target
 from sardonyx.passes.edit import constant
-from sardonyx.passes.levels import bodies
+from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.match import ints
 from sardonyx.passes.rules import sharper
 
@@ -27,11 +28,18 @@ SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad"
 
 def fold_shapes(graph: Graph) -> int:
     """Fold shape computations of known result and sharpen types, in bodies too; returns how many nodes it changed."""
-    return _Shapes().run(graph)
+    shapes = _Shapes(graph)
+    count = shapes.run(graph)
+    for node in shapes.roots.new:
+        node.graph = graph
+    graph.nodes[:0] = shapes.roots.new
+    return count
 
 
 class _Shapes:
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
+        self.roots = Roots(graph)
+        self.results = {v for level in levels(graph) for v in level.outputs}
         self.contents: dict[Value, Contents] = {}
         self.touched: set[Value] = set()
 
@@ -53,7 +61,7 @@ class _Shapes:
                 count += self.run(body)
             if node.domain != "" or not node.outputs or node.outputs[0] is None:
                 continue
-            if self._learn(node):
+            if self._learn(node) or self._read_at_root(node):
                 folded.append(node)
                 continue
             self._sharpen(node)
@@ -94,6 +102,19 @@ class _Shapes:
         self.touched.add(out)
         return True
 
+    def _read_at_root(self, node: Node) -> bool:
+        """Whether the size of an input's dim took the place of what the node computes."""
+        out = node.outputs[0]
+        assert out is not None
+        other = self.roots.stand_in(node, self.contents[out]) if out in self.contents and out not in self.results else None
+        if other is None:
+            return False
+        for user in {n: None for n, _ in out.uses}:
+            user.set_inputs(other if v is out else v for v in user.inputs)
+        self.contents[other] = self.contents[out]
+        self.touched.add(other)
+        return True
+
     def _split(self, node: Node) -> None:
         data, sizes = self.get(node.inputs[0]), ints(node.input(1))
         if data is None or sizes is None or len(sizes) != len(node.outputs) or sum(sizes) != len(data):
@@ -106,7 +127,7 @@ class _Shapes:
 
     def _sharpen(self, node: Node) -> None:
         """Infer the outputs again where an input became better known, or where something is missing."""
-        if node.op == "Reshape" or node.op == "Expand":
+        if node.op in ("Reshape", "Expand", "Range", "ConstantOfShape"):
             self._follow(node)
             return
         renewed = any(v in self.touched for v in node.inputs)
@@ -122,10 +143,18 @@ class _Shapes:
                 self._set(v, sharper(t, v.type))
 
     def _follow(self, node: Node) -> None:
-        x, target, out = node.inputs[0], self.get(node.inputs[1]), node.outputs[0]
+        """The shape of what has its shape given."""
+        x, out = node.inputs[0], node.outputs[0]
+        target = self.get(x if node.op == "ConstantOfShape" else node.inputs[1])
         if x is None or target is None or out is None or out.dtype is None:
             return
-        if node.op == "Reshape":
+        if node.op == "ConstantOfShape":
+            shape = tuple(target)
+        elif node.op == "Range":
+            if self.get(x) != [0] or self.get(node.inputs[2]) != [1] or len(target) != 1 or not isinstance(target[0], str):
+                return
+            shape = (target[0],)
+        elif node.op == "Reshape":
             shape = reshape_dims(x.shape, target, node.attrs.get("allowzero") or 0)
         else:
             wide = broadcast_dims(x.shape, tuple(target))

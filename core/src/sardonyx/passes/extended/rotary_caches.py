@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node, Value
+from sardonyx.ir.types import TensorType
+from sardonyx.passes.dims import reshape_target
 from sardonyx.passes.match import axis_of, made_by, scalar_operand
 from sardonyx.passes.rules import Edit, constant
 
@@ -24,7 +26,7 @@ def half(edit: Edit, value: Value | None, interleaved: bool, depth: int = 0) -> 
         return None
     if value.const is not None:
         return _half_constant(value, interleaved)
-    single = _before_doubling(value, interleaved)
+    single = _before_doubling(edit, value, interleaved)
     if single is not None:
         return single
     node = value.producer
@@ -51,7 +53,7 @@ def _half_constant(value: Value, interleaved: bool) -> Value | None:
     return constant(np.ascontiguousarray(a), value.name) if np.array_equal(a, b) else None
 
 
-def _before_doubling(value: Value, interleaved: bool) -> Value | None:
+def _before_doubling(edit: Edit, value: Value, interleaved: bool) -> Value | None:
     """f where value is Concat(f, f) along the last axis, or a view of f repeated along a new last axis of 2."""
     if not interleaved:
         node = made_by(value, "Concat")
@@ -66,9 +68,15 @@ def _before_doubling(value: Value, interleaved: bool) -> Value | None:
         return None
     column = made_by(node.inputs[0], "Unsqueeze", "Reshape")
     f = column.inputs[0] if column is not None else None
-    if f is None or f.shape is None or wide.shape != (*f.shape, 2) or value.shape is None or value.shape[:-1] != f.shape[:-1]:
+    if f is None or f.shape is None or wide.shape != (*f.shape, 2) or value.shape is None:
         return None
-    return f
+    if value.shape[:-1] == f.shape[:-1]:
+        return f
+    shape = (*value.shape[:-1], f.shape[-1])
+    target = reshape_target(f.shape, shape) if [d for d in shape if d != 1] == [d for d in f.shape if d != 1] else None
+    if target is None:
+        return None
+    return edit.add("Reshape", [f, constant(np.array(target, np.int64), "shape")], type=TensorType(f.dtype, shape))
 
 
 def _half_scaled(edit: Edit, node: Node, interleaved: bool, depth: int) -> Value | None:
