@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sardonyx.ep.shapes import conv_windows, pool_windows, tap_range, transpose_windows, window_counts
+from sardonyx.ep.shapes import conv_windows, pool_windows, tap_range, tap_ranges, transpose_windows, window_counts
 from sardonyx.errors import NodeError
 
 
@@ -107,3 +107,24 @@ def test_counts_cannot_be_written_to():
     counts = window_counts(pool_windows((4,), (2,)), (4,), False)[0]
     with pytest.raises(ValueError, match="read-only"):
         np.add(counts, 1, out=counts)
+
+
+@pytest.mark.parametrize("include_pad", [False, True])
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "dilation", "pads"),
+    [(5, 3, 2, 2, (2, 2)), (7, 4, 3, 1, (3, 0)), (3, 5, 1, 1, (4, 4)), (4, 2, 1, 3, (0, 3))],
+)
+def test_taps_and_counts_by_hand(size, kernel, stride, dilation, pads, include_pad):
+    windows = pool_windows((size,), (kernel,), strides=[stride], dilations=[dilation], pads=pads, ceil_mode=1)
+    starts = [i * stride - pads[0] for i in range(windows.out[0])]
+    low, high = (-pads[0], size + pads[1]) if include_pad else (0, size)
+    counts = [sum(low <= s + t * dilation < high for t in range(kernel)) for s in starts]
+    assert window_counts(windows, (size,), include_pad)[0].tolist() == counts
+    reached = [(t, [i for i, s in enumerate(starts) if 0 <= s + t * dilation < size]) for t in range(kernel)]
+    assert tap_ranges(windows, (size,), 0) == [(t, i[0], i[-1] + 1) for t, i in reached if i]
+
+
+def test_a_kernel_far_longer_than_the_input():
+    windows = pool_windows((4,), (2**40,), auto_pad="SAME_UPPER")
+    assert window_counts(windows, (4,), False)[0].tolist() == [4, 4, 4, 4]
+    assert len(tap_ranges(windows, (4,), 0)) == 7

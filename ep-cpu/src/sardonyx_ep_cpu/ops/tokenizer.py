@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,14 +9,14 @@ import numpy as np
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import InvalidInput
-from sardonyx_ep_cpu.ops.strings.re2 import compile_re2
+from sardonyx_ep_cpu.ops.strings.re2 import Pattern, compile_re2
 
 ops = KernelSet("com.microsoft")
 
 _START, _END = "\x02", "\x03"
 
 
-def _split(pieces: list[str], separators: list[re.Pattern[str]]) -> list[str]:
+def _split(pieces: list[str], separators: list[Pattern]) -> list[str]:
     """Split at each separator in turn, so that an earlier one takes precedence over a later one it overlaps."""
     for separator in separators:
         following = []

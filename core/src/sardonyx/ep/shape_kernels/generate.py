@@ -7,6 +7,7 @@ from math import ceil, prod
 import numpy as np
 
 from sardonyx.ep.kernels import KernelSet
+from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx, is_float
 
@@ -78,6 +79,7 @@ def constant_of_shape(xp, input, *, value=None):
     shape = input.tolist()
     if min(shape, default=0) < 0:
         raise NodeError(f"shape {shape} has a negative dim")
+    check_size(shape, 4 if value is None else value.itemsize)
     if value is None:
         return xp.zeros(shape, np.float32)
     if value.size != 1:
@@ -97,13 +99,19 @@ def arange(xp, start, limit, delta, stash=None):
         first, last, step = int(start.item()), int(limit.item()), int(delta.item())
         if step == 0:
             raise NodeError("Range has delta 0")
+        check_size((max(0, -((first - last) // step)),), 8)
         return xp.arange(first, last, step).astype(dtype, copy=False)
     if dtype.itemsize > 2 or stash is None:
         stash = np.dtype(np.float64)
     origin, end, stride = (float(v.astype(stash).item()) for v in (start, limit, delta))
     if stride == 0:
         raise NodeError("Range has delta 0")
-    steps = xp.arange(max(0, ceil((end - origin) / stride))).astype(stash)
+    count = max(0.0, (end - origin) / stride)
+    if not count < 1 << 62:
+        raise NodeError(f"Range from {origin} to {end} by {stride} has no end")
+    count = ceil(count)
+    check_size((count,), 8)
+    steps = xp.arange(count).astype(stash)
     return (steps * stash.type(stride) + stash.type(origin)).astype(dtype, copy=False)
 
 

@@ -7,6 +7,7 @@ from math import prod
 from sardonyx.ep.kernels import KernelSet
 from sardonyx.ep.shapes import (
     broadcast_shape,
+    check_size,
     even_split,
     normalize_axes,
     normalize_axis,
@@ -101,6 +102,8 @@ def squeeze_13(xp, data, axes=None):
 
 def _broadcast(xp, data, shape):
     if prod(shape) > _SMALL:
+        # A view needs no memory, but what reads it does.
+        check_size(shape, data.itemsize)
         return xp.broadcast_to(data, shape)
     output = xp.empty(shape, data.dtype)
     output[...] = data
@@ -129,6 +132,7 @@ def _tile(xp, data, repeats):
     if all(count == 1 for count in repeats):
         return data
     interleaved = [n for pair in zip(repeats, shape, strict=True) for n in pair]
+    check_size(interleaved, data.itemsize)
     output = xp.empty(interleaved, data.dtype)
     output[...] = data.reshape([n for dim in shape for n in (1, dim)])
     return output.reshape([count * dim for count, dim in zip(repeats, shape, strict=True)])

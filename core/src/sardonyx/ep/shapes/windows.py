@@ -14,7 +14,7 @@ import numpy as np
 
 from sardonyx.errors import NodeError
 
-__all__ = ["Windows", "conv_windows", "pool_windows", "tap_range", "transpose_windows", "window_counts"]
+__all__ = ["Windows", "conv_windows", "pool_windows", "tap_range", "tap_ranges", "transpose_windows", "window_counts"]
 
 Ints = Sequence[int] | None
 
@@ -104,6 +104,17 @@ def tap_range(size: int, out: int, offset: int, stride: int) -> tuple[int, int]:
     return first, max(first, last)
 
 
+def tap_ranges(windows: Windows, size: Sequence[int], a: int) -> list[tuple[int, int, int]]:
+    """(tap, first, last) for those taps of axis `a` of an input of spatial `size` that lie in the input for any window: for
+    windows [first, last). A kernel may be far longer than what it can reach."""
+    n, out, stride = size[a], windows.out[a], windows.strides[a]
+    dilation, begin = windows.dilations[a], windows.begin[a]
+    low = max(0, -(((out - 1) * stride - begin) // dilation)) if out else 0
+    high = min(windows.kernel[a], (n - 1 + begin) // dilation + 1) if out else 0
+    ranges = [(t, *tap_range(n, out, t * dilation - begin, stride)) for t in range(low, high)]
+    return [r for r in ranges if r[1] < r[2]]
+
+
 @lru_cache(maxsize=1024)
 def window_counts(windows: Windows, size: tuple[int, ...], include_pad: bool) -> tuple[np.ndarray, ...]:
     """For each axis, how many taps of each window count: those in the input, or with `include_pad` in the padded input.
@@ -115,8 +126,8 @@ def window_counts(windows: Windows, size: tuple[int, ...], include_pad: bool) ->
         size, windows.kernel, windows.strides, windows.dilations, windows.begin, windows.end, windows.out, strict=True
     ):
         first, last = (-low, n + high) if include_pad else (0, n)
-        position = (np.arange(out) * s)[:, None] + (np.arange(k) * d - low)
-        count = ((position >= first) & (position < last)).sum(axis=1)
+        start = np.arange(out) * s - low
+        count = np.clip(-((start - last) // d), 0, k) - np.clip(-((start - first) // d), 0, k)
         count.flags.writeable = False
         counts.append(count)
     return tuple(counts)

@@ -6,7 +6,7 @@ Negative widths crop, before anything is mirrored, repeated or wrapped; in mode 
 from __future__ import annotations
 
 from sardonyx.ep import KernelSet
-from sardonyx.ep.shapes import pad_widths
+from sardonyx.ep.shapes import check_size, pad_widths
 from sardonyx.errors import NodeError
 
 __all__ = ["ops", "pad"]
@@ -26,6 +26,7 @@ def pad(xp, data, widths, mode, value=None):
         return _pad_constant(xp, data, widths, value)
     data, widths = _crop(data, widths)
     shape = tuple([dim + before + after for dim, (before, after) in zip(data.shape, widths, strict=True)])
+    check_size(shape, data.itemsize)
     inner = tuple([slice(before, before + dim) for dim, (before, _) in zip(data.shape, widths, strict=True)])
     output = xp.empty(shape, data.dtype)
     output[inner] = data
@@ -42,6 +43,7 @@ def _pad_constant(xp, data, widths, value):
     shape = tuple([dim + before + after for dim, (before, after) in zip(data.shape, widths, strict=True)])
     if min(shape, default=0) < 0:
         raise NodeError(f"pads {widths} crop more than the tensor of shape {data.shape} has")
+    check_size(shape, data.itemsize)
     if value is None and data.dtype != object:
         output = xp.zeros(shape, data.dtype)
     else:

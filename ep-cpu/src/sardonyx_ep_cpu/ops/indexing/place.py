@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.scatter import scatter_elements_11
-from sardonyx.ep.shapes import normalize_axis
+from sardonyx.ep.shapes import check_size, normalize_axis
 from sardonyx.errors import NodeError
 
 __all__ = ["ops"]
@@ -61,6 +61,7 @@ def _one_hot(xp, indices, depth, values, axis, negative):
         raise NodeError(f"depth {count} is negative")
     axis = normalize_axis(axis, indices.ndim + 1)
     shape = (*indices.shape[:axis], count, *indices.shape[axis:])
+    check_size(shape, values.itemsize)
     output = xp.empty(shape, values.dtype)
     output[...] = values[0]
     if indices.dtype == np.uint64:

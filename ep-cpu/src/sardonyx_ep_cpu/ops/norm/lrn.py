@@ -23,8 +23,8 @@ def lrn(xp, x, *, alpha=1e-4, beta=0.75, bias=1.0, size):
     squares = xp.square(wide)
     total = squares.copy()
     channels = x.shape[1]
-    for shift in range(-((size - 1) // 2), size // 2 + 1):
-        if shift and abs(shift) < channels:
+    for shift in range(-min((size - 1) // 2, channels - 1), min(size // 2, channels - 1) + 1):
+        if shift:
             total[:, max(0, -shift) : channels - max(0, shift)] += squares[:, max(0, shift) : channels - max(0, -shift)]
     total *= wide.dtype.type(alpha / size)
     total += wide.dtype.type(bias)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ep import KernelSet
+from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx
 
@@ -26,10 +27,12 @@ def generator(seed, rng):
 
 
 def _normal(xp, shape, dtype, mean, scale, seed, rng):
+    check_size(shape, 8)
     return xp.asarray(generator(seed, rng).standard_normal(shape) * scale + mean).astype(dtype)
 
 
 def _uniform(xp, shape, dtype, low, high, seed, rng):
+    check_size(shape, 8)
     return xp.asarray(generator(seed, rng).random(shape) * (high - low) + low).astype(dtype)
 
 
@@ -69,6 +72,7 @@ def multinomial(xp, input, *, dtype=6, sample_size=1, seed=None, rng=None):
     """`sample_size` class numbers for each row of `input` [batch, classes], which holds unnormalised log-probabilities."""
     if input.ndim != 2 or 0 in input.shape:
         raise NodeError(f"input must have shape [batch, classes] with at least one class, not {input.shape}")
+    check_size((len(input), sample_size), 8)
     weights = input.astype(np.float64)
     weights = xp.exp(weights - weights.max(1, keepdims=True))
     bounds = xp.cumsum(weights, axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sardonyx.ep import KernelSet
-from sardonyx.ep.shapes import normalize_axes
+from sardonyx.ep.shapes import check_size, normalize_axes
 from sardonyx.errors import NodeError
 
 __all__ = ["center_crop_pad", "ops"]
@@ -29,6 +29,7 @@ def center_crop_pad(xp, input_data, shape, *, axes=None):
             target[axis] = slice((new - old) // 2, (new - old) // 2 + old)
     if all(s == slice(None) for s in target):
         return input_data[tuple(source)]
+    check_size(out, input_data.itemsize)
     y = xp.zeros(out, input_data.dtype)
     if y.dtype == object:
         y.fill("")

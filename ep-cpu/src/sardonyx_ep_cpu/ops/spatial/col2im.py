@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from sardonyx.ep import KernelSet
-from sardonyx.ep.shapes import Windows, conv_windows, tap_range
+from sardonyx.ep.shapes import Windows, check_size, conv_windows, tap_range
 from sardonyx.errors import NodeError
 
 __all__ = ["col2im", "ops", "scatter_columns"]
@@ -22,6 +22,7 @@ def col2im(xp, input, image_shape, block_shape, *, dilations=None, pads=None, st
     windows = conv_windows(image, block, strides=strides, pads=pads, dilations=dilations)
     if input.ndim != 3 or input.shape[1] % prod(block) or input.shape[2] != prod(windows.out):
         raise NodeError(f"Col2Im takes [N, C * {prod(block)}, {prod(windows.out)}] for image {image} and block {block}, got {input.shape}")
+    check_size((input.shape[0], input.shape[1] // prod(block), *image), input.itemsize)
     y = xp.zeros((input.shape[0], input.shape[1] // prod(block), *image), input.dtype)
     if y.dtype == object:
         y.fill("")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import product
 from math import gcd, prod
 
-from sardonyx.ep.shapes import Windows, conv_windows, tap_range
+from sardonyx.ep.shapes import Windows, check_size, conv_windows, tap_range
 from sardonyx.errors import NodeError
 
 __all__ = ["ConvPlan", "Run", "Shifts", "plan_conv"]
@@ -92,6 +92,7 @@ def plan_conv(
         )
     windows = conv_windows(x[2:], w[2:], strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     out_shape = (x[0], w[0], *windows.out)
+    check_size(out_shape, itemsize)
     pointwise = not windows.padded and all(k == 1 for k in windows.kernel)
     bytes_per_row = w[1] * prod(w[2:]) * prod(windows.out[1:]) * itemsize
     batch, groups, rows = _blocks(x[0], group, windows.out[0], max(1, bytes_per_row))
@@ -116,6 +117,8 @@ def _even(count: int, most: int) -> int:
 
 
 def _shifts(size: tuple[int, ...], windows: Windows) -> Shifts | None:
+    if any(pad >= extent for pads in (windows.begin, windows.end) for pad, extent in zip(pads, windows.extent, strict=True)):
+        return None
     rank = len(size)
     axes = [
         _axis_taps(*axis)

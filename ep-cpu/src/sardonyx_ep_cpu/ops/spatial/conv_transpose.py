@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from sardonyx.ep import KernelSet
-from sardonyx.ep.shapes import transpose_windows
+from sardonyx.ep.shapes import check_size, transpose_windows
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.spatial.col2im import scatter_columns
 from sardonyx_ep_cpu.ops.spatial.conv import check_kernel_shape
@@ -56,6 +56,7 @@ def conv_transpose(
         output_shape=output_shape,
     )
     channels = group * w.shape[1]
+    check_size((x.shape[0], channels, *windows.out), working_dtype(x.dtype).itemsize)
     y = xp.zeros((x.shape[0], channels, *windows.out), working_dtype(x.dtype))
     if x.size and y.size:
         matrix = _matrix(xp, w, group) if prepared is None else prepared

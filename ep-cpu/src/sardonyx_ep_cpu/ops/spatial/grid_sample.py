@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ep import KernelSet
+from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.spatial.resize import narrow
 from sardonyx_ep_cpu.ops.spatial.sampling import cubic_taps, linear_taps, nearest_taps, sample
@@ -71,6 +72,7 @@ def affine_grid(xp, theta, size, *, align_corners=0):
             f"AffineGrid takes theta (N, r, r + 1) and size (N, C, D1, ..., Dr) with r 2 or 3, got {theta.shape}, {size.tolist()}"
         )
     wide = widen(theta)
+    check_size((*dims, rank + 1), wide.itemsize)
     points = xp.ones((*dims, rank + 1), wide.dtype)
     for a, n in enumerate(dims):
         step = xp.arange(n, dtype=wide.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from sardonyx.ep import KernelSet
-from sardonyx.ep.shapes import transpose_windows
+from sardonyx.ep.shapes import check_size, transpose_windows
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.spatial.pool_nd import check_rank
 
@@ -26,6 +26,7 @@ def max_unpool(xp, x, i, output_shape=None, *, kernel_shape, pads=None, strides=
     natural = (*x.shape[:2], *transpose_windows(x.shape[2:], kernel_shape, strides=strides, pads=pads).out)
     if i.size and not (int(i.min()) >= 0 and int(i.max()) < prod(natural)):
         raise NodeError(f"indices of MaxUnpool must be in [0, {prod(natural)}) for shape {natural}, got {i.min()} to {i.max()}")
+    check_size(natural, x.itemsize)
     y = xp.zeros(natural, x.dtype)
     y.reshape(-1)[i.reshape(-1)] = x.reshape(-1)
     if output_shape is None:
@@ -35,6 +36,7 @@ def max_unpool(xp, x, i, output_shape=None, *, kernel_shape, pads=None, strides=
         raise NodeError(f"output_shape {wanted} of MaxUnpool must be at least {natural}, with the same N and C")
     if wanted == natural:
         return y
+    check_size(wanted, x.itemsize)
     larger = xp.zeros(wanted, x.dtype)
     larger[tuple(slice(n) for n in natural)] = y
     return larger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from sardonyx.ep.shapes import Windows, tap_range
+from sardonyx.ep.shapes import Windows, check_size, tap_ranges, window_counts
 from sardonyx.errors import NodeError
 
 __all__ = ["argmax_windows", "check_rank", "combine_windows", "lowest", "require_elements", "spatial_sums"]
@@ -24,13 +24,11 @@ def check_rank(x: Any) -> None:
 
 def require_elements(windows: Windows, size: tuple[int, ...]) -> None:
     """Raise if a window sees nothing but padding: its maximum or average does not exist."""
-    for a, n in enumerate(size):
-        seen = [False] * windows.out[a]
-        for first, last in _ranges(windows, a, n):
-            seen[first:last] = [True] * (last - first)
-        if n and not all(seen):
+    check_size(windows.out)
+    for a, (n, counts) in enumerate(zip(size, window_counts(windows, size, False), strict=True)):
+        if n and counts.size and not counts.all():
             raise NodeError(
-                f"window {seen.index(False)} of axis {a + 2} covers only padding: size {n}, kernel {windows.kernel[a]}, "
+                f"window {int(counts.argmin())} of axis {a + 2} covers only padding: size {n}, kernel {windows.kernel[a]}, "
                 f"pads ({windows.begin[a]}, {windows.end[a]}), stride {windows.strides[a]}; use pads smaller than the kernel"
             )
 
@@ -60,11 +58,6 @@ def spatial_sums(xp: Any, x: Any) -> Any:
     return y.reshape(*x.shape[:2], *(1,) * (x.ndim - 2))
 
 
-def _ranges(windows: Windows, a: int, size: int) -> list[tuple[int, int]]:
-    out, stride, dilation, begin = windows.out[a], windows.strides[a], windows.dilations[a], windows.begin[a]
-    return [tap_range(size, out, t * dilation - begin, stride) for t in range(windows.kernel[a])]
-
-
 def _tap(x: Any, axis: int, windows: Windows, a: int, t: int, first: int, last: int) -> Any:
     start = first * windows.strides[a] + t * windows.dilations[a] - windows.begin[a]
     stop = start + (last - first - 1) * windows.strides[a] + 1
@@ -78,13 +71,15 @@ def _combine_axis(xp: Any, x: Any, windows: Windows, a: int, ufunc: Any, neutral
     if out == 1 and windows.dilations[a] == 1:
         inside = x[(slice(None),) * axis + (slice(max(0, windows.kernel[a] - windows.begin[a])),)]
         return ufunc.reduce(inside, axis=axis, keepdims=True, initial=neutral)
-    ranges = [(t, first, last) for t, (first, last) in enumerate(_ranges(windows, a, x.shape[axis])) if first < last]
+    shape = (*x.shape[:axis], out, *x.shape[axis + 1 :])
+    check_size(shape, x.itemsize)
+    ranges = tap_ranges(windows, x.shape[2:], a)
     ranges.sort(key=lambda r: r[1] - r[2])
     if a == x.ndim - 3 and windows.strides[a] > 1 and len(ranges) > 1:
         taps = _contiguous_taps(xp, x, windows, a, ranges)
     else:
         taps = [_tap(x, axis, windows, a, *r) for r in ranges]
-    y = xp.empty((*x.shape[:axis], out, *x.shape[axis + 1 :]), x.dtype)
+    y = xp.empty(shape, x.dtype)
     full = [r[2] - r[1] == out for r in ranges[:2]]
     if full == [True, True]:
         ufunc(taps[0], taps[1], out=y)
@@ -115,14 +110,13 @@ def _contiguous_taps(xp: Any, x: Any, windows: Windows, a: int, ranges: list[tup
 def _argmax_axis(xp: Any, x: Any, where: list[Any], windows: Windows, a: int) -> tuple[Any, list[Any]]:
     axis = a + 2
     shape = (*x.shape[:axis], windows.out[a], *x.shape[axis + 1 :])
+    check_size(shape, 24)
     best = xp.full(shape, lowest(xp, x.dtype), x.dtype)
     coordinates = [xp.zeros(shape, xp.int64) for _ in range(len(where) + 1)]
     untouched = xp.ones(shape, bool)
     position = xp.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - 1 - axis))
     sources = [xp.broadcast_to(position, x.shape), *where]
-    for t, (first, last) in enumerate(_ranges(windows, a, x.shape[axis])):
-        if first == last:
-            continue
+    for t, first, last in tap_ranges(windows, x.shape[2:], a):
         index = (slice(None),) * axis + (slice(first, last),)
         tap, part = _tap(x, axis, windows, a, t, first, last), best[index]
         better = ~(tap <= part)

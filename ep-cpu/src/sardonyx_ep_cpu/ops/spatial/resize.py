@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ep import KernelSet
-from sardonyx.ep.shapes import ResizeAxis, ResizeMode, resize_axis, resize_sizes
+from sardonyx.ep.shapes import ResizeAxis, ResizeMode, check_size, resize_axis, resize_sizes
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.precision import widen
 
@@ -142,6 +142,7 @@ def _resize(
     extrapolation_value: float = 0.0,
 ) -> Any:
     out, factors = resize_sizes(x.shape, scales=_list(scales), sizes=_list(sizes), axes=axes, policy=policy)
+    check_size(out, x.itemsize)
     rois = _rois(x.ndim, roi, axes) if how.coordinate_transformation_mode == "tf_crop_and_resize" else [(0.0, 1.0)] * x.ndim
     plans = [resize_axis(*one) for one in zip(x.shape, out, factors, [how] * x.ndim, rois, strict=True)]
     changed = [a for a in range(x.ndim) if not plans[a].identity]

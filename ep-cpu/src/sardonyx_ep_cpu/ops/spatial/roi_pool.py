@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ep import KernelSet
-from sardonyx.ep.shapes import ResizeAxis, ResizeMode, resize_axis
+from sardonyx.ep.shapes import ResizeAxis, ResizeMode, check_size, resize_axis
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.spatial.resize import apply_axis
 from sardonyx_ep_cpu.precision import widen
@@ -60,6 +60,7 @@ def roi_align(
         raise NodeError(f"RoiAlign knows no mode {mode!r} with coordinate_transformation_mode {coordinate_transformation_mode!r}")
     half_pixel = coordinate_transformation_mode == "half_pixel"
     source = widen(x)
+    check_size((rois.shape[0], x.shape[1], output_height, output_width), source.itemsize)
     y = xp.zeros((rois.shape[0], x.shape[1], output_height, output_width), source.dtype)
     boxes = rois.astype(np.float64) * spatial_scale - (0.5 if half_pixel else 0.0)
     for r, (image, (x1, y1, x2, y2)) in enumerate(zip(batch_indices.tolist(), boxes.tolist(), strict=True)):
@@ -82,17 +83,16 @@ def max_roi_pool(xp, x, rois, *, pooled_shape, spatial_scale=1.0):
     if len(pooled_shape) != 2 or min(pooled_shape) < 1:
         raise NodeError(f"pooled_shape of MaxRoiPool must be two positive sizes, got {list(pooled_shape)}")
     source = widen(x)
+    check_size((rois.shape[0], x.shape[1], *pooled_shape), source.itemsize)
     y = xp.zeros((rois.shape[0], x.shape[1], *pooled_shape), source.dtype)
     for r, (image, *box) in enumerate(rois.astype(np.float64).tolist()):
         x1, y1, x2, y2 = (floor(abs(v * spatial_scale) + 0.5) * (1 if v >= 0 else -1) for v in box)
-        rows = _bins(y1, y2, x.shape[2], pooled_shape[0])
-        columns = _bins(x1, x2, x.shape[3], pooled_shape[1])
-        for i, (top, bottom) in enumerate(rows):
-            if top < bottom:
-                strip = source[int(image), :, top:bottom].max(axis=1)
-                for j, (left, right) in enumerate(columns):
-                    if left < right:
-                        y[r, :, i, j] = strip[:, left:right].max(axis=1)
+        top, bottom = _bins(y1, y2, x.shape[2], pooled_shape[0])
+        left, right = _bins(x1, x2, x.shape[3], pooled_shape[1])
+        rows, columns = np.flatnonzero(top < bottom), np.flatnonzero(left < right)
+        if rows.size and columns.size:
+            part = _bin_maxima(xp, source[int(image)], 1, top[rows], bottom[rows])
+            y[r][(slice(None), *np.ix_(rows, columns))] = _bin_maxima(xp, part, 2, left[columns], right[columns])
     return y.astype(x.dtype, copy=False)
 
 
@@ -105,6 +105,7 @@ def crop_and_resize(xp, x, rois, batch_indices, crop_size, *, extrapolation_valu
     height, width = crop_size.tolist()
     how = ResizeMode("linear" if mode == "bilinear" else mode, "tf_crop_and_resize", "round_prefer_ceil")
     source = widen(x)
+    check_size((rois.shape[0], x.shape[1], height, width), source.itemsize)
     y = xp.empty((rois.shape[0], x.shape[1], height, width), source.dtype)
     for r, (image, (y1, x1, y2, x2)) in enumerate(zip(batch_indices.tolist(), rois.tolist(), strict=True)):
         rows = resize_axis(x.shape[2], height, Fraction(height, x.shape[2]), how, (y1, y2))
@@ -132,6 +133,7 @@ def _samples(start: float, end: float, size: int, bins: int, ratio: int, half_pi
     length = end - start if half_pixel else max(end - start, 1.0)
     step = length / bins
     count = max(0, ratio if ratio > 0 else ceil(step)) if size else 0
+    check_size((bins, count), 16)
     within = (np.arange(count) + 0.5) * step / max(count, 1)
     position = (start + np.arange(bins)[:, None] * step + within).reshape(-1)
     outside = (position < -1) | (position > size)
@@ -173,6 +175,16 @@ def _clear(y: Any, rows: ResizeAxis, columns: ResizeAxis) -> Any:
     return y
 
 
-def _bins(start: int, end: int, size: int, bins: int) -> list[tuple[int, int]]:
-    step = max(end - start + 1, 1) / bins
-    return [(min(max(floor(i * step) + start, 0), size), min(max(ceil((i + 1) * step) + start, 0), size)) for i in range(bins)]
+def _bins(start: int, end: int, size: int, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and last (exclusive) element of each bin of one axis."""
+    edges = np.arange(bins + 1) * (max(end - start + 1, 1) / bins)
+    first, last = np.floor(edges[:-1]) + start, np.ceil(edges[1:]) + start
+    return np.clip(first, 0, size).astype(np.int64), np.clip(last, 0, size).astype(np.int64)
+
+
+def _bin_maxima(xp: Any, x: Any, axis: int, first: np.ndarray, last: np.ndarray) -> Any:
+    """The largest element of each bin [first, last) of an axis, none of them empty."""
+    y = xp.take(x, xp.asarray(first), axis=axis)
+    for step in range(1, int((last - first).max())):
+        xp.maximum(y, xp.take(x, xp.asarray(np.minimum(first + step, last - 1)), axis=axis), out=y)
+    return y

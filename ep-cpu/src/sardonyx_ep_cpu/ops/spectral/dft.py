@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
+from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.precision import widen
 
@@ -80,6 +81,7 @@ def _dft(xp: Any, x: Any, dft_length: Any, axis: int, inverse: int, onesided: in
         length = 2 * (signal.shape[axis] - 1) if inverse and onesided else signal.shape[axis]
     if length < 1:
         raise NodeError(f"DFT of length {length}: dft_length must be at least 1")
+    check_size((*signal.shape[:axis], length, *signal.shape[axis + 1 :]), 2 * signal.itemsize)
     if onesided and not inverse and x.shape[-1] == 2:
         raise NodeError("DFT of a complex input has no one-sided result: set onesided to 0")
     if onesided and inverse:

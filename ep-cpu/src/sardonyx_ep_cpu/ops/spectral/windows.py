@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ep import KernelSet
+from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx
 
@@ -44,6 +45,7 @@ def mel_weight_matrix(xp, num_mel_bins, dft_length, sample_rate, lower_edge_hert
     bins, length, rate = (int(v.item()) for v in (num_mel_bins, dft_length, sample_rate))
     if bins < 0 or length < 0 or rate < 1:
         raise NodeError(f"MelWeightMatrix cannot have {bins} bins of a DFT of length {length} at {rate} samples a second")
+    check_size((length // 2 + 1, bins + 2), 8)
     low, high = (2595 * np.log1p(float(v.item()) / 700) / log(10) for v in (lower_edge_hertz, upper_edge_hertz))
     hertz = 700 * np.expm1((np.arange(bins + 2) * ((high - low) / (bins + 2)) + low) / 2595 * log(10))
     corner = ((length + 1) * hertz // rate).astype(np.int64)
@@ -59,6 +61,7 @@ def _cosines(xp: Any, size: Any, coefficients: tuple[float, ...], periodic: int,
     n = int(size.item())
     if n < 0:
         raise NodeError(f"a window cannot have size {n}")
+    check_size((n,), 8)
     # One point of a symmetric window is its centre; the formula would divide 0 by 0.
     phase = 2 * pi * xp.arange(n) / n if periodic else 2 * pi * xp.arange(n) / (n - 1) if n > 1 else xp.full(n, pi)
     y = sum(c * xp.cos(k * phase) for k, c in enumerate(coefficients))

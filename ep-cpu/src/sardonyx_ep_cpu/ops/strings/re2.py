@@ -6,8 +6,11 @@ import re
 from typing import NoReturn
 
 from sardonyx.errors import InvalidModel, NotSupported
+from sardonyx_ep_cpu.ops.strings.automaton import Automaton, is_simple
 
-__all__ = ["compile_re2"]
+__all__ = ["Pattern", "compile_re2"]
+
+Pattern = re.Pattern[str] | Automaton
 
 # Sets of characters as first and last of each range, ascending.
 _ESCAPED = {"d": "09", "w": "09AZ__az", "s": "\t\n\f\r  "}
@@ -27,6 +30,7 @@ _POSIX = {
     "word": "09AZ__az",
     "xdigit": "09AFaf",
 }
+MOST_REPEATS = 1000
 _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
       | \\x\{(?P<code>[0-9A-Fa-f]{1,6})\}
@@ -43,15 +47,18 @@ _TOKEN = re.compile(
 )
 
 
-def compile_re2(pattern: str) -> re.Pattern[str]:
-    """The compiled form of an RE2 pattern.
+def compile_re2(pattern: str) -> Pattern:
+    """The compiled form of an RE2 pattern, with `fullmatch` and `finditer`: `re`'s own where that cannot take long.
 
     \\d, \\w, \\s and \\b are ASCII as in RE2. NotSupported for what `re` cannot express: \\p{...}, \\C and the flag U. InvalidModel
-    for a pattern that is not valid RE2: look-around, backreferences, possessive repetition, syntax errors.
+    for a pattern that is not valid RE2: look-around, backreferences, possessive repetition, more than 1000 repetitions,
+    syntax errors.
     """
     try:
-        return re.compile(_Translation(pattern).run())
-    except (re.error, OverflowError, ValueError) as error:
+        translated = _Translation(pattern).run()
+        compiled = re.compile(translated)
+        return compiled if is_simple(translated) else Automaton(translated)
+    except (re.error, OverflowError, ValueError, RecursionError) as error:
         if isinstance(error, InvalidModel):
             raise
         raise InvalidModel(f"regular expression {pattern!r} is not valid: {error}") from error
@@ -110,6 +117,8 @@ class _Translation:
             return f"(?P<{token['name']}>"
         if token["literal"]:
             return re.escape(token[0])
+        if token["repeat"] and any(int(n) > MOST_REPEATS for n in re.findall(r"\d+", token[0])):
+            self._invalid(f"{token[0]} repeats more than {MOST_REPEATS} times")
         if token["posix"] or token["repeat"]:
             return token[0]
         return self._plain(token[0], token)

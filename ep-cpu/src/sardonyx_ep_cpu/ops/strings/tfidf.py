@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sardonyx.ep import KernelSet
+from sardonyx.ep.shapes import check_size
 from sardonyx.errors import InvalidModel, NodeError
 
 __all__ = ["ops"]
@@ -140,6 +141,7 @@ def tf_idf_vectorizer(
     if mode != "TF" and pool.weights is not None:
         values *= pool.weights
     size = int(pool.coordinates.max()) + 1 if pool.coordinates.size else 0
+    check_size((len(values), size), 4)
     output = np.zeros((len(values), size), np.float32)
     np.add.at(output.T, pool.coordinates, values.T)
     return output if X.ndim == 2 else output[0]
