@@ -3,7 +3,7 @@
 `is_unsafe` says whether onnx may not see a node; what it may not see is inferred by the functions here. The known faults
 of onnx 1.23: LayerNormalization with a negative axis out of range and statistics as outputs, GatherND with a negative
 batch_dims, Split whose num_outputs is not the number of its outputs, Expand by a shape tensor of huge length, Einsum with a
-malformed equation.
+malformed equation; LabelEncoder, EyeLike, RegexFullMatch, DictVectorizer, TreeEnsemble on a value of unknown type.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sardonyx.ir.dtypes import FROM_ONNX
+import numpy as np
+
+from sardonyx.ir.dtypes import FROM_ONNX, STRING
 from sardonyx.ir.graph import Node
 from sardonyx.ir.infer_contrib.table import broadcast, dims, dtype, tensor
-from sardonyx.ir.types import Dim, ValueType
+from sardonyx.ir.types import Dim, MapType, TensorType, ValueType
 
 __all__ = ["OWN", "UNSAFE", "is_unsafe"]
 
 MAX_RANK = 64
-UNSAFE = frozenset(("Einsum", "Expand", "GatherND", "LayerNormalization", "Split"))
+ALWAYS = frozenset(("DictVectorizer", "EyeLike", "LabelEncoder", "RegexFullMatch", "TreeEnsemble"))
+UNSAFE = ALWAYS | {"Einsum", "Expand", "GatherND", "LayerNormalization", "Split"}
 TERM = r"[A-Za-z ]*(\.\.\.[A-Za-z ]*)?"
 EQUATION = re.compile(f"{TERM}(,{TERM})*(->{TERM})?")
 
 
 def is_unsafe(n: Any, constants: set[str]) -> bool:
     """Whether onnx's inference may not see a NodeProto; `constants` are the names of constants in its graph."""
+    if n.op_type in ALWAYS:
+        return True
     if n.op_type == "Expand":
         return len(n.input) > 1 and n.input[1] not in constants
     if n.op_type == "LayerNormalization":
@@ -97,8 +102,50 @@ def einsum(node: Node) -> list[ValueType]:
     return [] if _is_equation(node.attrs["equation"]) else [tensor(dtype(node, 0), None)]
 
 
+def eye_like(node: Node) -> list[ValueType]:
+    """The input's dims, in its type or the one asked for."""
+    asked = node.attrs.get("dtype")
+    return [tensor(dtype(node, 0) if asked is None else FROM_ONNX.get(asked), dims(node, 0))]
+
+
+def regex_full_match(node: Node) -> list[ValueType]:
+    """A bool for each string."""
+    return [tensor(np.dtype(np.bool_), dims(node, 0))]
+
+
+def label_encoder(node: Node) -> list[ValueType]:
+    """The input's dims, in the type of the values."""
+    values = node.attrs.get("values_tensor")
+    if values is not None:
+        kind: np.dtype | None = values.dtype
+    elif "classes_strings" in node.attrs:
+        kind = STRING if dtype(node, 0) == np.int64 else np.dtype(np.int64)
+    else:
+        kinds = {"values_strings": STRING, "values_int64s": np.dtype(np.int64), "values_floats": np.dtype(np.float32)}
+        kind = next((k for name, k in kinds.items() if node.attrs.get(name)), None)
+    return [tensor(kind, dims(node, 0))]
+
+
+def dict_vectorizer(node: Node) -> list[ValueType]:
+    """The type of the map's values."""
+    x = node.inputs[0]
+    values = x.type.value if x is not None and isinstance(x.type, MapType) else None
+    return [tensor(values.dtype if isinstance(values, TensorType) else None, None)]
+
+
+def tree_ensemble(node: Node) -> list[ValueType]:
+    """[rows, targets]."""
+    x = dims(node, 0)
+    return [tensor(dtype(node, 0), (None if not x else x[0], node.attrs.get("n_targets")))]
+
+
 OWN: dict[tuple[str, str], Callable[[Node], list[ValueType]]] = {
     ("", "Einsum"): einsum,
+    ("", "EyeLike"): eye_like,
+    ("", "RegexFullMatch"): regex_full_match,
+    ("ai.onnx.ml", "DictVectorizer"): dict_vectorizer,
+    ("ai.onnx.ml", "LabelEncoder"): label_encoder,
+    ("ai.onnx.ml", "TreeEnsemble"): tree_ensemble,
     ("", "Expand"): expand,
     ("", "GatherND"): gather_nd,
     ("", "LayerNormalization"): layer_normalization,
