@@ -28,6 +28,7 @@ from sardonyx.passes.dims import broadcast_dims, matmul_dims, reshape_dims, resh
         ("s = Shape(x) h, t = Split<axis = 0>(s, k) y = Concat<axis = 0>(t, h)", [4, 2, 3]),
         ("s = Shape(x) y = ReduceProd<keepdims = 0>(s)", 24),
         ("s = Shape(x) m = Constant<value_int = -7>() y = Div(m, s)", [-3, -2, -1]),
+        ("z = Constant<value_int = 1>() s = Size(x) t = Constant<value_int = 9>() y = Range(z, s, t)", [1, 10, 19]),
     ],
 )
 def test_static_shapes_fold(build, body, want):

@@ -9,7 +9,7 @@ import numpy as np
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer import infer_node
 from sardonyx.ir.tensor import Tensor
-from sardonyx.ir.types import TensorType, ValueType
+from sardonyx.ir.types import Shape, TensorType, ValueType
 from sardonyx.passes.basic.quick_types import quick_type
 from sardonyx.passes.basic.roots import Roots
 from sardonyx.passes.basic.shape_contents import CONTENTS, Contents
@@ -23,6 +23,7 @@ __all__ = ["fold_shapes"]
 
 SMALL = 64
 DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
+GIVEN = ("Reshape", "Expand", "Range", "ConstantOfShape")
 SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad", "Split", "TopK", "OneHot", "Unsqueeze", "Squeeze"])
 
 
@@ -127,8 +128,7 @@ class _Shapes:
 
     def _sharpen(self, node: Node) -> None:
         """Infer the outputs again where an input became better known, or where something is missing."""
-        if node.op in ("Reshape", "Expand", "Range", "ConstantOfShape"):
-            self._follow(node)
+        if node.op in GIVEN and self._follow(node):
             return
         renewed = any(v in self.touched for v in node.inputs)
         if not renewed and not _vague(node):
@@ -142,26 +142,24 @@ class _Shapes:
             if v is not None and t is not None:
                 self._set(v, sharper(t, v.type))
 
-    def _follow(self, node: Node) -> None:
-        """The shape of what has its shape given."""
+    def _follow(self, node: Node) -> bool:
+        """Whether the shape of what has its shape given is known, which it then gets."""
         x, out = node.inputs[0], node.outputs[0]
         target = self.get(x if node.op == "ConstantOfShape" else node.inputs[1])
         if x is None or target is None or out is None or out.dtype is None:
-            return
-        if node.op == "ConstantOfShape":
-            shape = tuple(target)
-        elif node.op == "Range":
+            return False
+        shape: Shape = tuple(target)
+        if node.op == "Range":
             if self.get(x) != [0] or self.get(node.inputs[2]) != [1] or len(target) != 1 or not isinstance(target[0], str):
-                return
-            shape = (target[0],)
+                return False
         elif node.op == "Reshape":
             shape = reshape_dims(x.shape, target, node.attrs.get("allowzero") or 0)
-        else:
-            wide = broadcast_dims(x.shape, tuple(target))
-            if wide is None:
-                return
-            shape = wide
+        elif node.op == "Expand":
+            shape = broadcast_dims(x.shape, shape)
+        if shape is None:
+            return False
         self._set(out, sharper(TensorType(out.dtype, shape), out.type))
+        return True
 
     def _set(self, value: Value, new: ValueType) -> None:
         if new != value.type:

@@ -38,5 +38,6 @@ def quick_type(node: Node) -> TensorType | None:
     elif node.op == "MatMul" and node.inputs[1] is not None:
         shape = matmul_dims(x.shape, node.inputs[1].shape)
     elif node.op == "Transpose" and x.shape is not None and "perm" in node.attrs:
-        shape = tuple([x.shape[p] for p in node.attrs["perm"]])
+        perm = node.attrs["perm"]
+        shape = tuple([x.shape[p] for p in perm]) if sorted(perm) == list(range(len(x.shape))) else None
     return TensorType(out.dtype, shape) if shape is not None and None not in shape else None

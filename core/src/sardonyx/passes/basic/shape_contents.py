@@ -143,6 +143,15 @@ def constant_of_shape(node: Node, get: Get) -> Contents | None:
     return [int(value.reshape(-1)[0])] * count[0]
 
 
+def range_(node: Node, get: Get) -> Contents | None:
+    bounds = [get(v) for v in node.inputs]
+    numbers = [b[0] for b in bounds if b is not None and len(b) == 1 and isinstance(b[0], int)]
+    if len(numbers) != 3 or numbers[2] == 0:
+        return None
+    span = range(*numbers)
+    return list(span) if len(span) <= 64 else None
+
+
 def reduce_prod(node: Node, get: Get) -> Contents | None:
     data = get(node.inputs[0])
     if data is None or node.attrs.get("noop_with_empty_axes") or node.inputs[0].rank != 1:  # type: ignore[union-attr]
@@ -169,5 +178,6 @@ CONTENTS: dict[str, Callable[[Node, Get], Contents | None]] = {
     "Equal": _elementwise(_equal),
     "Where": where,
     "ConstantOfShape": constant_of_shape,
+    "Range": range_,
     "ReduceProd": reduce_prod,
 }
