@@ -16,7 +16,9 @@ from sardonyx.ir.schema import newest, since_version
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType
 
-__all__ = ["Builder", "Scope", "domain_of", "function_key"]
+__all__ = ["GRADIENT", "Builder", "Scope", "domain_of", "function_key"]
+
+GRADIENT = ("ai.onnx.preview.training", "Gradient")
 
 # Where a body is in the main graph: (index of the node, of its attribute), outermost first.
 Path = tuple[tuple[int, int], ...]
@@ -77,8 +79,9 @@ class Builder:
     """Builds the IR of one model, or of one function body.
 
     `tensors` are the large weights that the parsed proto holds only stubs of. After `model_graph`, `overridable` holds the
-    default values of those inputs that have one, and `levels` the names of each graph of the file, by its path. Outputs of
-    nodes have no types yet, unless they are outputs of bodies that say so.
+    default values of those inputs that have one, `levels` the names of each graph of the file, by its path, and
+    `has_gradients` says whether nodes remain for `ir.gradient` to expand. Outputs of nodes have no types yet, unless they are
+    outputs of bodies that say so.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class Builder:
         self.names: dict[str, int] = {}
         self.depth = 0
         self.levels: dict[Path, Scope] = {}
+        self.has_gradients = False
 
     def model_graph(self, g: Any) -> Graph:
         """The main graph; inputs with an initializer become overridable (IR version >= 4) or constants."""
@@ -204,6 +208,8 @@ class Builder:
             elif op == "Constant" and not domain:
                 self._constant(n, attrs, outputs)
             else:
+                if (domain, op) == GRADIENT:
+                    inputs += self._named_tensors(attrs, scope, name, inputs)
                 since = self._since(n, domain, context.opsets)
                 out.append(Node(op, inputs, outputs, attrs, domain=domain, since=since, name=name, origins=(name,)))
 
@@ -212,6 +218,20 @@ class Builder:
         if value is None:
             raise InvalidModel(f"node {n.name or n.op_type!r} ({n.op_type}) reads {name!r}, which no node, input or initializer gives")
         return value
+
+    def _named_tensors(self, attrs: dict[str, Any], scope: Scope, name: str, inputs: list[Value | None]) -> list[Value]:
+        """The tensors that the attributes of a Gradient name: xs, zs, y (see `ir.gradient`)."""
+        xs, zs, y = attrs.get("xs"), attrs.get("zs") or [], attrs.get("y")
+        if not (isinstance(xs, list) and isinstance(zs, list) and isinstance(y, str)):
+            raise InvalidModel(f"node {name!r} (Gradient): xs and zs are lists of names of tensors, y is one")
+        if len(inputs) != len(xs) + len(zs) or None in inputs:
+            raise InvalidModel(f"node {name!r} (Gradient) takes an input for each of the {len(xs) + len(zs)} tensors in xs and zs")
+        values = [scope.find(given) for given in (*xs, *zs, y)]
+        for given, value in zip((*xs, *zs, y), values, strict=True):
+            if value is None or not value.name:
+                raise InvalidModel(f"node {name!r} (Gradient) names {given!r}, which no node, input or initializer gives")
+        self.has_gradients = True
+        return [v for v in values if v is not None]
 
     def _unique(self, name: str) -> str:
         count = self.names.get(name)

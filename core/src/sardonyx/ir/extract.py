@@ -16,9 +16,10 @@ def extract(nodes: Iterable[Node], inputs: Iterable[Value], outputs: Iterable[Va
     return _copy(nodes, list(inputs), list(outputs), name, {})
 
 
-def clone_graph(graph: Graph) -> Graph:
-    """A deep copy of a graph; the tensors of constants are shared. Values captured from outside stay the same objects."""
-    return _copy(graph.nodes, graph.inputs, graph.outputs, graph.name, {})
+def clone_graph(graph: Graph, captured: dict[Value, Value] | None = None) -> Graph:
+    """A deep copy of a graph; the tensors of constants are shared. Values captured from outside stay the same objects, but
+    for those that `captured` gives others for."""
+    return _copy(graph.nodes, graph.inputs, graph.outputs, graph.name, dict(captured or {}))
 
 
 def _copy(nodes: Iterable[Node], inputs: list[Value], outputs: list[Value], name: str, known: dict[Value, Value]) -> Graph:

@@ -14,7 +14,7 @@ from sardonyx.ir.schema import KNOWN, schema
 from sardonyx.ir.upgrade import upgrade
 from sardonyx.ir.upgrade.steps import fresh_names
 
-__all__ = ["body_of", "expand", "replacement"]
+__all__ = ["body_of", "drop_unused", "expand", "replacement"]
 
 
 def body_of(node: Node, opset: int | None = None) -> Graph | None:
@@ -77,7 +77,7 @@ def _build(node: Node, inputs: list[Value | None], outputs: list[Value | None], 
     for v, t in zip(outputs, types, strict=True):
         if v is not None and t is not None:
             v.type = t
-    _drop_unused(body)
+    drop_unused(body)
     for n in body.walk_nodes():
         n.origins = node.origins
     infer_missing(body)
@@ -115,8 +115,8 @@ def _closest(versions: list[int], limit: int) -> int:
     return max((v for v in versions if v <= limit), default=min(versions))
 
 
-def _drop_unused(graph: Graph) -> None:
-    """Remove nodes that no output needs."""
+def drop_unused(graph: Graph) -> None:
+    """Remove nodes of a graph, not of its bodies, that no output needs."""
     needed: set[Value] = set(graph.outputs)
     gone = []
     for node in reversed(graph.nodes):

@@ -29,12 +29,13 @@ def load(
 
     `model` is a path (str, os.PathLike), the file's bytes, or an onnx.ModelProto. External data is looked for beside the
     path, or in `folder`, or taken from `external` (location -> bytes). Weights stay views of the mapped file or the given
-    bytes. Nodes get unique names, model-local functions are inlined, constants become constant values, and every node is
-    raised to its operator's newest form where nothing is lost. `strict` raises where the declared types contradict the
-    inferred ones; otherwise they are overruled and noted in `warnings`. `dims` fixes symbolic dimensions of the inputs by
-    name, `denotations` by denotation.
+    bytes. Nodes get unique names, model-local functions are inlined, constants become constant values, every node is
+    raised to its operator's newest form where nothing is lost, and Gradient nodes become the nodes of the derivatives.
+    `strict` raises where the declared types contradict the inferred ones; otherwise they are overruled and noted in
+    `warnings`. `dims` fixes symbolic dimensions of the inputs by name, `denotations` by denotation.
 
-    Raises InvalidInput (no such file, not a model), InvalidModel (broken, cyclic, ill-typed).
+    Raises InvalidInput (no such file, not a model), InvalidModel (broken, cyclic, ill-typed), NotSupported (a Gradient of
+    what has no derivative here).
     """
     proto, tensors, files = _read(model, external, folder)
     if dims or denotations:
@@ -65,6 +66,10 @@ def load(
     verify(out.graph)
     infer_missing(out.graph, infer_model(proto, builder.levels, out, strict))
     upgrade(out.graph)
+    if builder.has_gradients:
+        from sardonyx.ir.gradient import expand_gradients
+
+        expand_gradients(out.graph)
     return out
 
 

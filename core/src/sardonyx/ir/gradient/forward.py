@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from sardonyx.errors import SardonyxError
 from sardonyx.ir.dtypes import is_float
@@ -18,74 +17,69 @@ __all__ = ["Forward"]
 
 
 class Forward:
-    """The nodes from `xs` and `zs` to `y`, evaluated at the values given for xs and zs.
+    """What computes `y` from `named` tensors (of which the first `count` are differentiated by) at the values `given` for them.
 
-    Nodes that read nothing but what the graph computes anyway are those of the graph; the others are copied to the tape.
-    So are nodes without a rule, as what they are composed of. Afterwards `y` is the value to differentiate, `xs` the values
-    to differentiate by, `active` the values that depend on those, and `nodes` what computes them, in order.
+    A node that reads nothing but what the graph computes anyway stays the graph's own; others are copied to the tape. What
+    has no rule is written there as what it is composed of. Afterwards `xs` are the values to differentiate by, `y` the one
+    to differentiate, `active` those that depend on xs, `nodes` what computes them, in order; the gradient of `twins[v]` is
+    one of v too.
     """
 
-    def __init__(self, t: Tape, rules: Rules, xs: list[Value], zs: list[Value], y: Value, given: list[Value]):
-        self.t, self.rules = t, rules
-        named = [*xs, *zs]
-        self.now: dict[Value, Value] = {}
-        for i, (name, value) in enumerate(zip(named, given, strict=True)):
-            if value is not name:
-                self.now[name] = t("Identity", value) if i < len(xs) else value
-        self.xs = [self.now.get(v, v) for v in xs]
+    def __init__(self, t: Tape, rules: Rules, named: Sequence[Value], count: int, y: Value, given: Sequence[Value]):
+        self.t, self.rules, self.named = t, rules, set(named)
+        self.now = {v: t("Identity", value) for v, value in zip(named, given, strict=True) if value is not v}
+        self.xs = [self.now.get(v, v) for v in named[:count]]
         self.active = set(self.xs)
-        self.fixed = set(named) | set(self.now.values())
         self.nodes: list[Node] = []
-        for node in _between(y, set(named)):
+        self.twins: dict[Value, Value] = {}
+        for node in _between(y, self.named):
             self._visit(node)
         self.y = self.now.get(y, y)
 
     def _visit(self, node: Node) -> None:
-        reads = list(_reads(node))
         self.t.at = node
-        moved = any(v in self.now for v in reads)
-        active = any(self.now.get(v, v) in self.active for v in reads)
-        if moved:
-            node = self._copy(node)
-        elif not active:
-            return
-        if active and node.key not in self.rules.table and (simpler := self._simpler(node, moved)):
-            for part in simpler:
-                self._visit_part(part)
-        else:
-            self._keep(node, moved)
+        if any(v in self.now for v in _reads(node)):
+            copy = self._copy(node)
+            self.now.update((v, c) for v, c in _outputs(node, copy) if v not in self.named)
+            self._trace(copy, True)
+        elif self._is_active(node):
+            self._trace(node, False)
 
-    def _visit_part(self, node: Node) -> None:
-        """A node that something was composed of, in turn."""
-        active = any(v in self.active for v in _reads(node))
-        simpler = self._simpler(node, True) if active and node.key not in self.rules.table else None
-        if simpler is None:
-            self._keep(node, True)
-        for part in simpler or ():
-            self._visit_part(part)
+    def _is_active(self, node: Node) -> bool:
+        return any(v in self.active for v in _reads(node))
 
-    def _keep(self, node: Node, new: bool) -> None:
+    def _trace(self, node: Node, new: bool) -> None:
+        """Put a node among `nodes` if it is active, or what it is composed of, and on the tape if it is new."""
+        if self._is_active(node) and node.key not in self.rules.table:
+            copy = node if new else self._copy(node)
+            parts = self._composed(copy) or self._inlined(copy)
+            if parts is not None or not new:
+                copy.set_inputs(())
+            if parts is not None:
+                for part in parts:
+                    self._trace(part, True)
+                if not new:
+                    twins = {c: v for v, c in _outputs(node, copy) if c in self.active and v not in self.named}
+                    self.twins |= twins
+                    self.active.update(twins.values())
+                return
         if new:
             self.t.append(node)
-        if any(v in self.active for v in _reads(node)):
+        if self._is_active(node):
             self.nodes.append(node)
-            self.active.update(v for v in node.outputs if v is not None and v not in self.fixed and _may_vary(v))
+            self.active.update(v for v in node.outputs if v is not None and v not in self.named and _may_vary(v))
 
     def _copy(self, node: Node) -> Node:
-        """The node at the given values; what it gives takes the place of what the original gives."""
+        """The node at the given values, with outputs of its own."""
         inputs = [None if v is None else self.now.get(v, v) for v in node.inputs]
         outputs = [None if v is None else Value(f"{self.t.gradient.name}/{v.name}") for v in node.outputs]
         attrs = {k: self._copy_body(a) if isinstance(a, Graph) else a for k, a in node.attrs.items()}
         name = f"{self.t.gradient.name}/{node.name}"
         copy = Node(node.op, inputs, outputs, attrs, domain=node.domain, since=node.since, name=name, origins=self.t.origins())
         self.t.infer(copy)
-        for old, new in zip(node.outputs, outputs, strict=True):
-            if old is None or new is None:
-                continue
-            if new.type is None or (isinstance(new.type, TensorType) and new.type.dtype is None):
-                new.type = TensorType(old.dtype, new.shape) if isinstance(old.type, TensorType) else old.type
-            if old not in self.fixed:
-                self.now[old] = new
+        for v, c in _outputs(node, copy):
+            if c.type is None:
+                c.type = TensorType(v.dtype) if isinstance(v.type, TensorType) else v.type
         return copy
 
     def _copy_body(self, body: Graph) -> Graph:
@@ -94,43 +88,26 @@ class Forward:
             v.type = None
         for node in copy.walk_nodes():
             node.name = f"{self.t.gradient.name}/{node.name}"
-            for v in node.outputs:
-                if v is not None:
-                    v.type = None
+            for out in node.outputs:
+                if out is not None:
+                    out.type = None
         return copy
-
-    def _simpler(self, node: Node, new: bool) -> list[Node] | None:
-        """Nodes that compute the same as a node without a rule; None if there are none. A `new` node vanishes."""
-        if not new:
-            before = self.now
-            self.now = dict(before)
-            copy = self._copy(node)
-        else:
-            copy = node
-        nodes = self._composed(copy) or self._inlined(copy)
-        if nodes is None:
-            if not new:
-                copy.set_inputs(())
-                self.now = before
-            return None
-        copy.set_inputs(())
-        return nodes
 
     def _composed(self, node: Node) -> list[Node] | None:
         function = self.rules.compositions.get(node.key)
         if function is None:
             return None
         attrs = {k: v for k, v in node.attrs.items() if v is not None}
-        start = len(self.t.graph.nodes)
-        results = function(self.t, *node.inputs, **attrs)
-        for v, result in zip(node.outputs, results, strict=False):
-            if v is not None:
-                self.t.append(Node("Identity", [result], [v], since=25, name=v.name, origins=self.t.origins()))
-        nodes = self.t.graph.nodes[start:]
-        del self.t.graph.nodes[start:]
+        with self.t.aside() as nodes:
+            results = function(self.t, *node.inputs, **attrs)
+            for v, result in zip(node.outputs, results, strict=False):
+                if v is not None:
+                    self.t("Identity", result).producer.outputs = (v,)
+                    v.producer = nodes[-1]
         return nodes
 
-    def _inlined(self, node: Node) -> list[Node] | None:
+    @staticmethod
+    def _inlined(node: Node) -> list[Node] | None:
         try:
             return replacement(node)
         except SardonyxError:
@@ -142,6 +119,10 @@ def _may_vary(v: Value) -> bool:
     return not isinstance(v.type, TensorType) or v.dtype is None or is_float(v.dtype)
 
 
+def _outputs(node: Node, copy: Node) -> Iterator[tuple[Value, Value]]:
+    return ((v, c) for v, c in zip(node.outputs, copy.outputs, strict=True) if v is not None and c is not None)
+
+
 def _reads(node: Node) -> Iterator[Value]:
     yield from (v for v in node.inputs if v is not None)
     for body in node.bodies:
@@ -150,22 +131,21 @@ def _reads(node: Node) -> Iterator[Value]:
 
 def _between(y: Value, leaves: set[Value]) -> list[Node]:
     """The nodes that y depends on, without those that only the leaves depend on, in an order in which they can run."""
-    order: list[Node] = []
-    seen: set[Any] = set()
 
     def producers(values: Iterable[Value]) -> Iterator[Node]:
         return (v.producer for v in values if v.producer is not None and v not in leaves)
 
-    stack = [producers([y])]
+    order: list[Node] = []
+    seen: set[Node] = set()
     path: list[Node] = []
+    stack = [producers([y])]
     while stack:
         node = next((n for n in stack[-1] if n not in seen), None)
         if node is not None:
             seen.add(node)
             path.append(node)
             stack.append(producers(_reads(node)))
-            continue
-        stack.pop()
-        if path:
-            order.append(path.pop())
+        else:
+            stack.pop()
+            order += [path.pop()] if path else []
     return order

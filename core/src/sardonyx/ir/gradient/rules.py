@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sardonyx.ir.graph import Node, Value
 from sardonyx.ir.gradient.tape import Tape
+from sardonyx.ir.graph import Node, Value
 
 __all__ = ["Rule", "Rules"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any, NoReturn
 
@@ -56,6 +57,15 @@ class Tape:
         """Whence a node comes that is made now: from the Gradient, and the node that is being differentiated."""
         return tuple(dict.fromkeys((*self.gradient.origins, *self.at.origins)))
 
+    @contextmanager
+    def aside(self) -> Iterator[list[Node]]:
+        """Nodes made within are collected in a list and not yet on the tape."""
+        tape, self.graph = self.graph, Graph()
+        try:
+            yield self.graph.nodes
+        finally:
+            self.graph = tape
+
     def append(self, node: Node) -> Node:
         """Add a node that was made elsewhere."""
         if len(self.graph.nodes) >= MAX_NODES:
@@ -96,9 +106,8 @@ class Tape:
     def ints(self, *parts: Any) -> Value:
         """A list of ints from lists of ints and tensors of int64 of rank 1, a constant where all are known."""
         values = [p if isinstance(p, Value) else self.constant(p) for p in parts]
-        if all(v.const is not None for v in values):
-            return self.constant([int(n) for v in values for n in v.const.numpy()])
-        return self("Concat", *values, axis=0)
+        known = [v.const.numpy() for v in values if v.const is not None]
+        return self("Concat", *values, axis=0) if len(known) < len(values) else self.constant(np.concatenate(known).tolist())
 
     def size(self, x: Value) -> Value:
         """The number of elements of `x`, a scalar of int64."""
@@ -154,5 +163,5 @@ def _same(a: Value, b: Value) -> bool:
 
 def _pairs(x: Value, g: Value) -> list[tuple[Any, Any]]:
     """Dims of `x` with those of `g` they lie on."""
-    assert x.shape is not None and g.shape is not None
-    return list(zip(x.shape, g.shape[len(g.shape) - len(x.shape) :], strict=True))
+    inner, outer = x.shape or (), g.shape or ()
+    return list(zip(inner, outer[len(outer) - len(inner) :], strict=True))
