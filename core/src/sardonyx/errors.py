@@ -15,6 +15,7 @@ __all__ = [
     "ProviderError",
     "RunCancelled",
     "SardonyxError",
+    "foreign",
 ]
 
 
@@ -62,6 +63,16 @@ class RunCancelled(SardonyxError):
 
 class InternalError(SardonyxError):
     """A fault in Sardonyx itself: please report it."""
+
+
+def foreign(what: str, error: Exception, kind: type[SardonyxError] = InternalError) -> SardonyxError:
+    """The error to raise from an exception that is not one of Sardonyx's: `what` failed, with that reason. Memory that ran out
+    is nobody's fault."""
+    reason = f"{type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, MemoryError):
+        return SardonyxError(f"{what} ran out of memory: {reason}")
+    text = f"{what} failed: {reason}"
+    return kind(f"{text}. This is a fault in Sardonyx: please report it" if kind is InternalError else text)
 
 
 class CompileRefused(SardonyxError):

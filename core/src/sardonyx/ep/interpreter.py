@@ -76,7 +76,11 @@ class KernelExecutable(Executable):
             if v is not None and v.const is not None and self._upload is not None:
                 self._globals[f"h{index}_{i}"] = v.const.numpy()
                 args[i + 1] = f"h{index}_{i}"
-        args += [f"{k}={self._literal(f'a{index}_{k}', v)}" for k, v in node.attrs.items()]
+        for k, v in node.attrs.items():
+            # Names from the model reach the text only if they are names of the kernel's own arguments.
+            if k not in kernel.attributes:
+                raise CompileRefused({node.name: f"its kernel does not take attribute {k!r}"})
+            args.append(f"{k}={self._literal(f'a{index}_{k}', v)}")
         args += self._filled(index, node, kernel)
         call = f"k{index}({', '.join(args)})"
         outs = list(node.outputs)
@@ -112,7 +116,7 @@ class KernelExecutable(Executable):
             inputs = [self._globals[self._name(v)] if v is not None and v.const is not None else None for v in node.inputs]
             try:
                 self._globals[f"p{index}"] = kernel.prepare(self._xp, inputs, node.attrs)
-            except SardonyxError as e:
+            except Exception as e:
                 raise node_error(node, e, [], compiling=True) from e
             args.append(f"prepared=p{index}")
         return args

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sardonyx.ep.provider import Allocator, Executable, RunContext
+from sardonyx.errors import ProviderError, SardonyxError, foreign
 
 __all__ = ["CopyStep", "ExecStep", "Plan", "Step"]
 
@@ -30,11 +31,20 @@ class ExecStep:
 
     def __call__(self, env: list[Any], ctx: RunContext | None) -> None:
         """Run it."""
-        results = self.executable.run([env[i] for i in self.inputs], ctx=ctx)
+        results = _run(self.executable, [env[i] for i in self.inputs], ctx, self.owner)
         for slot, value in zip(self.outputs, results, strict=True):
             env[slot] = value
         for slot in self.frees:
             env[slot] = None
+
+
+def _run(executable: Executable, inputs: list[Any], ctx: RunContext | None, owner: str) -> list[Any]:
+    try:
+        return executable.run(inputs, ctx=ctx)
+    except SardonyxError:
+        raise
+    except Exception as e:
+        raise foreign(f"provider {owner!r}: a run", e, ProviderError) from e
 
 
 class CopyStep:
@@ -80,7 +90,7 @@ class Plan:
             self._rest[slot - n_inputs] = value
         self._free_early()
         self.whole = self._whole()
-        self.run = self._run if self.whole is None else self._direct(self.whole)
+        self.run = self._run if self.whole is None else self._direct(self.whole, self.steps[0].owner)
 
     def _free_early(self) -> None:
         last: dict[int, Any] = {}
@@ -99,8 +109,8 @@ class Plan:
         return step.executable if step.inputs == list(range(self.n_inputs)) and step.outputs == self.outputs else None
 
     @staticmethod
-    def _direct(executable: Executable) -> Callable[..., list[Any]]:
-        return lambda inputs, ctx=None: executable.run(inputs, ctx=ctx)
+    def _direct(executable: Executable, owner: str) -> Callable[..., list[Any]]:
+        return lambda inputs, ctx=None: _run(executable, inputs, ctx, owner)
 
     def _run(self, inputs: list[Any], ctx: RunContext | None = None) -> list[Any]:
         env = inputs + self._rest

@@ -11,7 +11,7 @@ import numpy as np
 from sardonyx.ep.interpreter import compile_kernels
 from sardonyx.ep.provider import CompileContext, Executable, Provider
 from sardonyx.ep.shape_kernels import shape_kernels
-from sardonyx.errors import CompileRefused, NotSupported
+from sardonyx.errors import CompileRefused, NotSupported, ProviderError, SardonyxError, foreign
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.runtime.control import ControlStep
@@ -158,7 +158,12 @@ class Planner:
         if g.owner == HOST:
             return compile_kernels(sub, shape_kernels, CompileContext())
         provider = next(p for p in self.providers if p.name == g.owner)
-        return provider.compile(sub, self.contexts[g.owner])
+        try:
+            return provider.compile(sub, self.contexts[g.owner])
+        except SardonyxError:
+            raise
+        except Exception as e:
+            raise foreign(f"provider {g.owner!r}: compiling {len(g.nodes)} nodes", e, ProviderError) from e
 
     def _record(self, nodes: list[Node], owner: str, assignment: Assignment) -> None:
         for n in nodes:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sardonyx.ep.provider import CompileContext, Provider, RunContext
 from sardonyx.ep.weights import WeightStore
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, SardonyxError, foreign
 from sardonyx.ir.graph import Model, Value
 from sardonyx.ir.load import load
 from sardonyx.ir.tensor import Tensor
@@ -88,8 +88,13 @@ class InferenceSession:
         self._lock = threading.RLock()
         self._extra: OrderedDict[tuple[str, ...], tuple[Plan, list[str]]] = OrderedDict()
         self.load_report: list[tuple[str, float]] = []
-        self._providers = self._make_providers(providers, provider_options)
-        self._create()
+        try:
+            self._providers = self._make_providers(providers, provider_options)
+            self._create()
+        except (SardonyxError, Warning):
+            raise
+        except Exception as e:
+            raise foreign("making the session", e) from e
 
     def _create(self) -> None:
         model = self._load()
@@ -205,18 +210,23 @@ class InferenceSession:
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
         """Run the model. Returns the outputs (or those named, internal tensors included) as a list of numpy arrays that are
         the caller's own. Raises InvalidInput for wrong feeds, NodeError where a node fails, RunCancelled."""
-        if output_names is None and run_options is None and self._entry is not None:
-            direct = self._entry(input_feed)
-            if direct is not None:
-                return direct
-        feeds = self._check(input_feed)
-        ctx = self._context(run_options) if run_options is not None or self._profile is not None else None
-        if output_names is None or len(output_names) == 0:
-            results = self._plan.run(feeds, ctx)
-        else:
-            results = self._select(output_names, feeds, ctx)
-        seen: set[int] = set()
-        return [own(y, feeds, seen) for y in results]
+        try:
+            if output_names is None and run_options is None and self._entry is not None:
+                direct = self._entry(input_feed)
+                if direct is not None:
+                    return direct
+            feeds = self._check(input_feed)
+            ctx = self._context(run_options) if run_options is not None or self._profile is not None else None
+            if output_names is None or len(output_names) == 0:
+                results = self._plan.run(feeds, ctx)
+            else:
+                results = self._select(output_names, feeds, ctx)
+            seen: set[int] = set()
+            return [own(y, feeds, seen) for y in results]
+        except (SardonyxError, Warning):
+            raise
+        except Exception as e:
+            raise foreign("the run", e) from e
 
     def _context(self, run_options: RunOptions | None) -> RunContext:
         ctx = RunContext()

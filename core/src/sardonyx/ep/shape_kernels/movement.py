@@ -184,7 +184,9 @@ def slice_10(xp, data, starts, ends, axes=None, steps=None):
     return data[index] if index else data
 
 
-def _split(data, axis, sizes):
+def _split(data, axis, sizes, n_outputs):
+    if len(sizes) < n_outputs:
+        raise NodeError(f"Split gives {len(sizes)} pieces, but the node has {n_outputs} outputs")
     pieces = []
     before = (_ALL,) * axis
     stop = 0
@@ -197,7 +199,7 @@ def _split(data, axis, sizes):
 def _split_2(data, axis, sizes, n_outputs):
     axis = normalize_axis(axis, data.ndim)
     dim = data.shape[axis]
-    return _split(data, axis, even_split(dim, n_outputs, exact=True) if sizes is None else split_sizes(dim, sizes))
+    return _split(data, axis, even_split(dim, n_outputs, exact=True) if sizes is None else split_sizes(dim, sizes), n_outputs)
 
 
 @ops.add("Split", since=1, host=(1,))
@@ -226,7 +228,7 @@ def split_18(xp, input, split=None, *, axis=0, num_outputs=None, n_outputs=1):
     axis = normalize_axis(axis, input.ndim)
     dim = input.shape[axis]
     if split is None:
-        return _split(input, axis, even_split(dim, num_outputs or n_outputs))
+        return _split(input, axis, even_split(dim, num_outputs or n_outputs, first=n_outputs), n_outputs)
     if num_outputs is not None:
         raise NodeError("Split takes the input `split` or the attribute `num_outputs`, not both")
-    return _split(input, axis, split_sizes(dim, split.tolist()))
+    return _split(input, axis, split_sizes(dim, split.tolist()), n_outputs)
