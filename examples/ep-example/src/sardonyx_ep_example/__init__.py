@@ -1,0 +1,1 @@
+"""A small execution provider, to copy from."""
