@@ -13,18 +13,19 @@ from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.proto import Files, dense, tensor_from_proto, text, type_from_proto
 from sardonyx.ir.schema import newest, since_version
+from sardonyx.ir.scope import Context, Path, Scope, domain_of, function_key
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType
 
-__all__ = ["GRADIENT", "Builder", "Scope", "domain_of", "function_key"]
+__all__ = ["GRADIENT", "Builder"]
 
 GRADIENT = ("ai.onnx.preview.training", "Gradient")
 
-# Where a body is in the main graph: (index of the node, of its attribute), outermost first.
-Path = tuple[tuple[int, int], ...]
-
 MAX_DEPTH = 64
 MAX_NODES = 1 << 18
+
+# Operators that onnxruntime wrote into ONNX's domain before they were part of it, and the version that made them so.
+EARLY = {("", "LayerNormalization"): 17}
 
 # Constant's attributes, and the element types of what they hold (None: the tensor's own).
 CONSTANT_TYPES: dict[str, Any] = {
@@ -37,42 +38,6 @@ CONSTANT_TYPES: dict[str, Any] = {
     "value_string": STRING,
     "value_strings": STRING,
 }
-
-
-class Scope:
-    """Names visible at one level: its own, then the enclosing ones. Values made here are called `prefix` + their name."""
-
-    def __init__(self, parent: Scope | None = None, prefix: str = ""):
-        self.parent, self.prefix = parent, prefix
-        self.values: dict[str, Value] = {}
-        self.pending: set[str] = set()
-
-    def find(self, name: str) -> Value | None:
-        """The value of a name; one that a later node of this level gives is made on the way."""
-        scope: Scope | None = self
-        while scope is not None:
-            value = scope.values.get(name)
-            if value is not None:
-                return value
-            if name in scope.pending:
-                value = scope.values[name] = Value(scope.prefix + name)
-                return value
-            scope = scope.parent
-        return None
-
-
-class Context:
-    """What holds within one graph or function: operator set versions, attribute references, the prefix of node names, and
-    the path to the graph in the file (None within functions)."""
-
-    __slots__ = ("opsets", "path", "prefix", "refs")
-
-    def __init__(self, opsets: dict[str, int], refs: dict[str, Any], prefix: str, path: Path | None = None):
-        self.opsets, self.refs, self.prefix, self.path = opsets, refs, prefix, path
-
-    def within(self, name: str, node: int, attribute: int) -> Context:
-        """The same in a body of the node with that name and place."""
-        return Context(self.opsets, self.refs, f"{name}/", None if self.path is None else (*self.path, (node, attribute)))
 
 
 class Builder:
@@ -249,7 +214,7 @@ class Builder:
     @staticmethod
     def _since(n: Any, domain: str, opsets: dict[str, int]) -> int:
         opset = opsets.get(domain, 1)
-        since = since_version(domain, n.op_type, opset)
+        since = since_version(domain, n.op_type, max(opset, EARLY.get((domain, n.op_type), 1)))
         if since is None:
             known = newest(domain, n.op_type)
             if known is not None:
@@ -356,13 +321,3 @@ def _ordered(graph: Graph) -> bool:
                     return False
         done.add(node)
     return True
-
-
-def domain_of(domain: str) -> str:
-    """The domain as the IR writes it: ONNX's own is empty."""
-    return "" if domain == "ai.onnx" else text(domain)
-
-
-def function_key(f: Any) -> tuple[str, str, str]:
-    """(domain, name, overload) of a FunctionProto."""
-    return domain_of(f.domain), text(f.name), text(f.overload)

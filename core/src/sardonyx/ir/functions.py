@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.errors import SardonyxError
-from sardonyx.ir.build import Builder, Scope
+from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer import infer_missing
 from sardonyx.ir.proto import type_to_proto
 from sardonyx.ir.save import Names, node_to_proto
 from sardonyx.ir.schema import KNOWN, schema
+from sardonyx.ir.scope import Scope
 from sardonyx.ir.upgrade import upgrade
 from sardonyx.ir.upgrade.steps import fresh_names
 

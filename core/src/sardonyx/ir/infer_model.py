@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from sardonyx.errors import InvalidModel
-from sardonyx.ir.build import Path, Scope
 from sardonyx.ir.graph import Model, Value
 from sardonyx.ir.infer_own import UNSAFE, is_unsafe
 from sardonyx.ir.proto import type_from_proto
+from sardonyx.ir.scope import Path, Scope
 from sardonyx.ir.types import Dim, TensorType, ValueType, type_string
 
 __all__ = ["infer_model"]

@@ -7,10 +7,11 @@ from typing import Any
 
 from sardonyx.errors import InvalidInput, InvalidModel
 from sardonyx.ir import wire
-from sardonyx.ir.build import Builder, domain_of
+from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Model
 from sardonyx.ir.proto import Files, checked_shape, dtype_of, mapped, tensor_from_proto, type_from_proto
 from sardonyx.ir.schema import KNOWN
+from sardonyx.ir.scope import domain_of
 from sardonyx.ir.tensor import Tensor
 
 __all__ = ["load", "map_file"]
@@ -78,9 +79,10 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
     if isinstance(model, (str, os.PathLike)):
         path = os.fspath(model)
         buffer = map_file(path)
-        if folder is None:
-            folder = os.path.dirname(os.path.abspath(path))
-        return *_parse(buffer, path), Files(folder, external)
+        if folder is not None:
+            return *_parse(buffer, path), Files(folder, external)
+        real = os.path.dirname(os.path.realpath(path))
+        return *_parse(buffer, path), Files(os.path.dirname(os.path.abspath(path)), external, real)
     if isinstance(model, (bytes, bytearray, memoryview)):
         return *_parse(bytes(model) if isinstance(model, bytearray) else model, "the given bytes"), Files(folder, external)
     if type(model).__name__ == "ModelProto" and hasattr(model, "opset_import"):

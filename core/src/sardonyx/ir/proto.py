@@ -36,11 +36,13 @@ MAX_DENSE_BYTES = 1 << 31
 class Files:
     """External data beside a model: each file is mapped once; paths may not leave the model's folder.
 
-    `given` maps a location to bytes the caller handed over instead of a file.
+    `given` maps a location to bytes the caller handed over instead of a file. `real` is the folder that the model's own
+    file is in when links are followed: data may lie there too (a cache of downloads links both files to such a place).
     """
 
-    def __init__(self, folder: str | None, given: dict[str, Any] | None = None):
+    def __init__(self, folder: str | None, given: dict[str, Any] | None = None, real: str | None = None):
         self.folder, self.given = folder, given or {}
+        self.real = real if real is not None else folder
         self._maps: dict[str, Any] = {}
 
     def open(self, location: str, tensor: str) -> Any:
@@ -55,9 +57,8 @@ class Files:
                 "pass the model's path, or the data by name"
             )
         try:
-            root = os.path.realpath(self.folder)
-            path = os.path.realpath(os.path.join(root, location))
-            inside = bool(location) and not os.path.isabs(location) and os.path.commonpath([root, path]) == root
+            path = os.path.realpath(os.path.join(self.folder, location))
+            inside = bool(location) and not os.path.isabs(location) and _is_inside(path, self.folder, self.real)
         except (OSError, ValueError):
             inside = False
         if not inside:
@@ -67,6 +68,11 @@ class Files:
         except (OSError, ValueError) as e:
             raise InvalidModel(f"tensor {tensor!r}: its data file {location!r} cannot be read: {e}") from e
         return self._maps[location]
+
+
+def _is_inside(path: str, *folders: str | None) -> bool:
+    roots = [os.path.realpath(f) for f in folders if f is not None]
+    return any(os.path.commonpath([root, path]) == root for root in roots)
 
 
 def mapped(path: str) -> Any:
