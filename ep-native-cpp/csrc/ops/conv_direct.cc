@@ -8,7 +8,8 @@
 namespace sx {
 namespace {
 
-constexpr int64_t kCacheFloats = 64 * 1024;  // of input that a chunk keeps in L2 (256 KB)
+constexpr int64_t kCacheFloats = 512 * 1024;  // of input that a chunk keeps in L3 (2 MB)
+constexpr int64_t kStagedFloats = 96 * 1024;  // of staged input, in L2 (384 KB)
 constexpr int64_t kPlainChannels = 8;        // inputs of fewer channels are read as they lie in plain layout
 
 struct DirectArgs {
@@ -26,6 +27,7 @@ struct DirectArgs {
   Axis d, h, wd;
   bool flat;    // 1x1 without stride: pixels in one row
   bool staged;
+  bool compact;  // staged: only the pixels that a strided 1x1 reads, in one row
   int64_t out_width, out_blocks, out_pixels;  // per depth slice: out_width x rows
   int64_t chunk, chunks, splits, tiles, tile;
   const char* next;
@@ -62,6 +64,8 @@ void direct_step(const void* args, Runtime& rt) {
     c.step_w = a.wd.dilation * a.unit;
     int64_t at = 0;  // of the first output's input in a plane
     int64_t width = a.width;
+    const int64_t reach = (a.out_width - 1) * a.wd.stride + a.wd.reach() + 1;
+    const int64_t staged_plane = a.compact ? count * a.out_width * 16 : ((count - 1) * a.h.stride + a.h.reach() + 1) * reach * a.unit;
     if (a.flat) {
       c.rows = 1;
       c.cols = count;
@@ -71,30 +75,35 @@ void direct_step(const void* args, Runtime& rt) {
       c.cols = a.out_width;
       at = first * a.h.stride * a.width * a.unit;
       if (a.staged) {
-        const int64_t reach = (a.out_width - 1) * a.wd.stride + a.wd.reach() + 1;
         StagePlane s{};
         s.height = a.height;
         s.width = a.width;
         s.unit = a.unit;
         s.r0 = first * a.h.stride - a.h.begin;
-        s.rows = (count - 1) * a.h.stride + a.h.reach() + 1;
+        s.rows = a.compact ? count : (count - 1) * a.h.stride + a.h.reach() + 1;
+        s.step_h = a.compact ? a.h.stride : 1;
+        s.step_w = a.compact ? a.wd.stride : 1;
         s.left = a.wd.begin;
         s.right = reach - a.wd.begin - a.width;
         s.act = a.pre_act;
         for (int64_t i = 0; i < map.n_planes; i++) {
           s.x = plane_at(a, map.planes()[i], n, od);
-          s.out = staged + i * s.rows * reach * a.unit;
+          s.out = staged + i * staged_plane;
           s.scale = a.pre_scale ? a.pre_scale + i * 16 : nullptr;
           s.shift = a.pre_shift ? a.pre_shift + i * 16 : nullptr;
           a.stage_plane(s);
         }
         at = 0;
         width = reach;
+        if (a.compact) {
+          c.pixel = a.unit;
+          c.rows = 1;
+          c.cols = count * a.out_width;
+        }
       }
     }
     c.step_h = a.h.dilation * width * a.unit;
     c.row = a.h.stride * width * a.unit;
-    const int64_t staged_plane = a.staged ? ((count - 1) * a.h.stride + a.h.reach() + 1) * width * a.unit : 0;
     const int64_t t0 = a.tiles * split / a.splits, t1 = a.tiles * (split + 1) / a.splits;
     for (int64_t b = 0; b < map.n_bands; b++) {
       const BandEntry& band = map.bands()[b];
@@ -107,6 +116,7 @@ void direct_step(const void* args, Runtime& rt) {
         runs[live++] = {x + e.lane + at, e.len};
       }
       const int64_t block = from * a.tile / 16;
+      runs[live] = runs[0];
       c.runs = runs;
       c.n_runs = live;
       c.w = a.w + band.w + (from - band.tile) * band.tile_floats;
@@ -133,12 +143,13 @@ void pack_step(const void* args, Runtime&) {
 // Chunks of rows (or, flat, of pixels), and splits of the output tiles.
 void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, int threads) {
   const int64_t whole = a->flat ? a->out_width : a->h.out;
-  const int64_t pitch = a->staged ? (a->out_width - 1) * a->wd.stride + a->wd.reach() + 1 : a->width;
-  const int64_t per_unit = a->flat ? planes * 16 : planes * a->h.stride * pitch * a->unit;  // input floats for one more row (pixel)
-  const int64_t halo = a->flat ? 0 : planes * std::max<int64_t>(0, a->h.reach() + 1 - a->h.stride) * pitch * a->unit;
+  const int64_t pitch = a->compact ? a->out_width : a->staged ? (a->out_width - 1) * a->wd.stride + a->wd.reach() + 1 : a->width;
+  const int64_t stride = a->compact ? 1 : a->h.stride;
+  const int64_t per_unit = a->flat ? planes * 16 : planes * stride * pitch * a->unit;  // input floats for one more row (pixel)
+  const int64_t halo = a->flat ? 0 : planes * std::max<int64_t>(0, a->h.reach() + 1 - stride) * pitch * a->unit;
   auto input = [&](int64_t chunk) { return chunk * per_unit + halo; };
   // Either all tiles read an input that lies in L3, or all chunks read the weights again.
-  int64_t chunk = std::max<int64_t>(1, (kCacheFloats - halo) / std::max<int64_t>(per_unit, 1));
+  int64_t chunk = std::max<int64_t>(1, ((a->staged ? kStagedFloats : kCacheFloats) - halo) / std::max<int64_t>(per_unit, 1));
   if (chunk < whole) {
     const int64_t chunks = (whole + chunk - 1) / chunk;
     if (input(whole) * a->tiles < weights * chunks) chunk = whole;
@@ -161,7 +172,7 @@ void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, i
   if (a->flat && chunk < whole) chunk = (chunk + pixels - 1) / pixels * pixels;
   a->chunk = chunk;
   a->chunks = (whole + chunk - 1) / chunk;
-  a->staged_floats = a->staged ? round_up(planes * ((chunk - 1) * a->h.stride + a->h.reach() + 1) * pitch * a->unit, 16) : 0;
+  a->staged_floats = a->staged ? round_up(planes * ((chunk - 1) * stride + a->h.reach() + 1) * pitch * a->unit, 16) : 0;
 }
 
 }  // namespace
@@ -223,14 +234,15 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
     shape.width = shape.out_width = c.w.pixels_out();
     shape.out_pixels = shape.out_width;
   }
-  shape.staged = !shape.flat && (pre || c.w.h.padded() || c.w.w.padded() || c.w.d.padded());
+  shape.compact = !plain && c.taps() == 1 && c.w.w.stride > 1 && !c.w.h.padded() && !c.w.w.padded() && !c.w.d.padded();
+  shape.staged = shape.compact || (!shape.flat && (pre || c.w.h.padded() || c.w.w.padded() || c.w.d.padded()));
   shape.out_blocks = blocks_of(c.oc);
   shape.tiles = tiles;
   shape.tile = tile;
   cut(&shape, c, static_cast<int64_t>(map.planes.size()), map.floats, p.threads());
   int64_t longest = 0;
   for (const BandEntry& b : map.bands) longest = std::max(longest, b.run_end - b.run);
-  shape.slot_floats = shape.staged_floats + round_up(longest * static_cast<int64_t>(sizeof(ConvRun) / sizeof(float)), 16);
+  shape.slot_floats = shape.staged_floats + round_up((longest + 1) * static_cast<int64_t>(sizeof(ConvRun) / sizeof(float)), 16);
   const size_t scratch = p.scratch(static_cast<size_t>(shape.slot_floats * (shape.parallel ? p.threads() : 1)) * sizeof(float));
 
   auto* a = p.emit<DirectArgs>(direct_step);

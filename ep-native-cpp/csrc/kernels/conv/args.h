@@ -25,7 +25,7 @@ struct ConvTail {
 
 // Outputs [rows, cols] of some output tiles (of conv_tile() channels each), all of which sum over the same runs.
 struct ConvRows {
-  const ConvRun* runs;
+  const ConvRun* runs;     // and one more, which is only fetched into cache
   int64_t n_runs;
   const float* w;          // packed [tile][run][kh][kw][len][tile channels], from the first tile on
   int64_t tile_floats;     // of w
@@ -39,11 +39,12 @@ struct ConvRows {
   const char* next;        // weights to fetch into L2 after the last tile's, or null
 };
 
-// The rows [r0, r0 + rows) of a plane into a wider, zero-bordered buffer: out[rows][left + width + right][unit].
+// Rows r0, r0 + step_h, ... (`rows` of them) of a plane into a wider, zero-bordered buffer: out[rows][left + width + right][unit];
+// or, with step_w above 1, the pixels 0, step_w, ... of those rows: out[rows][ceil(width / step_w)][unit].
 struct StagePlane {
   const float* x;        // plane of height x width x unit floats, or null for zeros
   int64_t height, width, unit;
-  int64_t r0, rows;      // r0 may be negative, rows may run past the height: zeros
+  int64_t r0, rows, step_h, step_w;  // r0 may be negative, rows may run past the height: zeros
   int64_t left, right;   // pixels of zeros; negative: pixels of the source left out
   const float* scale;    // [unit] each, or null: out = act(x * scale + shift)
   const float* shift;
@@ -82,18 +83,18 @@ struct BlockCopy {
   int64_t channels, pixels;
 };
 
-// Winograd's F(m x m, 3 x 3), m = 2 or 4, of a run of tile rows; see winograd.cc.
-struct Winograd {
-  const float* const* planes;  // per input channel block
-  int64_t channels, out_channels;
-  int64_t height, width, pad_top, pad_left, out_height, out_width;
-  const float* u;  // packed [point][tile][channel][tile channels]
-  float *v, *m;    // working memory: see winograd_floats
-  float* y;
-  int64_t y_plane;
-  ConvTail tail;
-  int32_t output;  // m
-  const char* next;
+// Tiles of Winograd's F(m x m, 3 x 3), m = 2 or 4, of one plane: tile rows [row, row + rows) of `cols` tiles each. Point p of
+// tile t (counted from `row` on) has its 16 channels at points + p * step + 16 t.
+struct WinogradTiles {
+  const float* x;  // input transform: the plane
+  float* y;        // output transform: the plane
+  float* points;
+  int64_t step;
+  int64_t row, rows, cols;
+  int64_t height, width;  // of the plane
+  int64_t pad_top, pad_left;
+  int32_t m;
+  ConvTail tail;  // bias and residual of the plane
 };
 
 // y = act(x op b), over `n` floats of one or more planes; b by kind.

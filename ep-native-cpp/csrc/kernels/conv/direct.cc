@@ -8,21 +8,36 @@ namespace SX_ISA {
 int64_t conv_tile() { return kTileChannels; }
 int64_t conv_tile_pixels() { return kTilePixels; }
 
+constexpr int64_t kPanelFloats = 24 * 1024;  // of weights that a pass over the pixels keeps in L2
+
 template <int NB>
-static void one_tile(const ConvRows& c, int64_t t, const char* next, const char* end) {
-  const float* w = c.w + t * c.tile_floats;
-  const float* bias = c.tail.bias + t * kTileChannels;
-  float* y = c.y + t * kTileBlocks * c.y_plane;
-  const float* residual = c.tail.residual ? c.tail.residual + t * kTileBlocks * c.y_plane : nullptr;
+static void one_tile(const ConvRows& whole, int64_t t, const char* next, const char* end) {
+  const float* w = whole.w + t * whole.tile_floats;
+  const float* bias = whole.tail.bias + t * kTileChannels;
+  float* y = whole.y + t * kTileBlocks * whole.y_plane;
+  const float* residual = whole.tail.residual ? whole.tail.residual + t * kTileBlocks * whole.y_plane : nullptr;
   // Nearly equal tiles: a last one of a single pixel would cost as much as three.
-  const int64_t tiles = (c.cols + kTilePixels - 1) / kTilePixels;
-  for (int64_t r = 0; r < c.rows; r++) {
-    for (int64_t i = 0, col = 0; i < tiles; i++) {
-      const int64_t pixels = (c.cols - col + (tiles - i) - 1) / (tiles - i), at = r * c.y_row + col * 16;
-      Tiles<kTilePixels, NB>::run(static_cast<int>(pixels), c, r * c.row + col * c.pixel, w, bias, residual ? residual + at : nullptr, y + at, next,
-                                  next < end ? 256 : 0);
-      col += pixels;
+  const int64_t tiles = (whole.cols + kTilePixels - 1) / kTilePixels;
+  ConvRows c = whole;
+  for (int64_t done = 0; done < whole.n_runs; done += c.n_runs) {
+    // A long sum is done in passes over the pixels, a stretch of weights at a time.
+    int64_t floats = 0;
+    for (c.n_runs = 0; done + c.n_runs < whole.n_runs; c.n_runs++) {
+      const int64_t more = whole.runs[done + c.n_runs].len * c.kh * c.kw * kTileChannels;
+      if (c.n_runs && floats + more > kPanelFloats && whole.tile_floats > 2 * kPanelFloats) break;
+      floats += more;
     }
+    c.runs = whole.runs + done;
+    const Part part{done == 0, done + c.n_runs == whole.n_runs};
+    for (int64_t r = 0; r < c.rows; r++) {
+      for (int64_t i = 0, col = 0; i < tiles; i++) {
+        const int64_t pixels = (c.cols - col + (tiles - i) - 1) / (tiles - i), at = r * c.y_row + col * 16;
+        next = Tiles<kTilePixels, NB>::run(static_cast<int>(pixels), c, r * c.row + col * c.pixel, w, bias, residual ? residual + at : nullptr, y + at, next,
+                                           next < end ? 256 : 0, part);
+        col += pixels;
+      }
+    }
+    w += floats;
   }
 }
 
@@ -38,6 +53,28 @@ void conv_rows(const ConvRows& c, int64_t t0, int64_t t1) {
     else
       one_tile<kTileBlocks>(c, t, next, end);
   }
+}
+
+template <int NB>
+static void all_points(const ConvRows& c, int64_t points, int64_t x_step, int64_t y_step) {
+  alignas(64) static const float zeros[kTileChannels] = {};
+  const int64_t tiles = (c.cols + kTilePixels - 1) / kTilePixels;
+  for (int64_t p = 0; p < points; p++) {
+    const float* w = c.w + p * c.tile_floats;
+    const char* next = reinterpret_cast<const char*>(w + c.tile_floats);
+    for (int64_t i = 0, col = 0; i < tiles; i++) {
+      const int64_t pixels = (c.cols - col + (tiles - i) - 1) / (tiles - i);
+      next = Tiles<kTilePixels, NB>::run(static_cast<int>(pixels), c, p * x_step + col * 16, w, zeros, nullptr, c.y + p * y_step + col * 16, next, 256, Part{true, true});
+      col += pixels;
+    }
+  }
+}
+
+void conv_points(const ConvRows& c, int64_t points, int64_t x_step, int64_t y_step) {
+  if (kTileBlocks == 2 && c.blocks < kTileBlocks)
+    all_points<1>(c, points, x_step, y_step);
+  else
+    all_points<kTileBlocks>(c, points, x_step, y_step);
 }
 
 }  // namespace SX_ISA

@@ -32,11 +32,18 @@ static void copy_row(const StagePlane& s, const float* x, float* out, int64_t n)
 }
 
 void stage_plane(const StagePlane& s) {
+  if (s.step_w > 1) {
+    float* to = s.out;
+    for (int64_t r = 0; r < s.rows; r++)
+      for (int64_t c = 0; c < s.width; c += s.step_w, to += 16) copy_row(s, s.x + ((s.r0 + r * s.step_h) * s.width + c) * 16, to, 16);
+    return;
+  }
   const int64_t pitch = (s.left + s.width + s.right) * s.unit;
   const int64_t skip = s.left < 0 ? -s.left : 0, left = s.left > 0 ? s.left : 0, right = s.right > 0 ? s.right : 0;
   const int64_t width = s.width - skip + (s.right < 0 ? s.right : 0);
   float* out = s.out;
-  for (int64_t r = s.r0; r < s.r0 + s.rows; r++, out += pitch) {
+  for (int64_t i = 0; i < s.rows; i++, out += pitch) {
+    const int64_t r = s.r0 + i * s.step_h;
     if (!s.x || r < 0 || r >= s.height || width <= 0) {
       zeros(out, pitch);
       continue;
