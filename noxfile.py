@@ -27,7 +27,7 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Types: mypy over every package."""
     session.install("mypy>=1.13", "nox", "pytest", *PACKAGES)
-    for package in PACKAGES:
+    for package in [*PACKAGES, "./ep-native-cpp"]:
         session.run("mypy", f"{package}/src")
 
 
@@ -57,6 +57,13 @@ def smoke(session: nox.Session) -> None:
     session.install("pytest", "hypothesis", *PACKAGES, "./examples/ep-example")
     session.run("sardonyx", "demo", "--json")
     session.run("pytest", "core/tests")
+
+
+@nox.session
+def example(session: nox.Session) -> None:
+    """The walk-through of docs/writing-an-ep.md, from built wheels in an environment outside of the repository."""
+    session.install("build")
+    session.run("python", "examples/check_ep_example.py")
 
 
 @nox.session
