@@ -45,6 +45,15 @@ def _dims(rng: random.Random, rank: int) -> np.ndarray:
 X = np.arange(24, dtype=F).reshape(1, 2, 3, 4)
 I = np.int64
 
+PICTURES = (
+    b"",
+    b"\x89PNG\r\n\x1a\n" + bytes(40),
+    b"BM" + bytes(60),
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\0\0\0\0\0\0\0",
+    b"P6 99999 99999 255\n",
+    b"\xff\xd8\xff\xe0" + bytes(30),
+)
+
 TEMPLATES: dict[str, Callable[[random.Random], tuple[list[Any], dict[str, Any], int]]] = {
     "ConstantOfShape": lambda r: ([_dims(r, 3)], {}, 1),
     "Expand": lambda r: ([F(1), _dims(r, 2)], {}, 1),
@@ -52,7 +61,11 @@ TEMPLATES: dict[str, Callable[[random.Random], tuple[list[Any], dict[str, Any], 
     "Range": lambda r: ([I(0), I(_n(r)), I(r.choice((1, -1, 2)))], {}, 1),
     "Range.float": lambda r: ([F(0), F(_n(r)), F(r.choice((1, 1e-3, 1e-30)))], {}, 1),
     "Pad": lambda r: ([X, np.array([0, 0, 0, 0, 0, 0, 0, _n(r)])], {"mode": r.choice(("constant", "edge", "wrap", "reflect"))}, 1),
-    "Resize": lambda r: ([X, None, np.array([1, 1, 1, 1e6 * r.random() ** 4 * 1e4], F)], {"mode": r.choice(("nearest", "linear", "cubic"))}, 1),
+    "Resize": lambda r: (
+        [X, None, np.array([1, 1, 1, 1e6 * r.random() ** 4 * 1e4], F)],
+        {"mode": r.choice(("nearest", "linear", "cubic"))},
+        1,
+    ),
     "Resize.sizes": lambda r: ([X, None, None, np.array([1, 2, 3, _n(r)])], {"mode": r.choice(("nearest", "linear", "cubic"))}, 1),
     "OneHot": lambda r: ([np.array([0, 1]), I(_n(r)), np.array([0, 1], F)], {}, 1),
     "EyeLike": lambda r: ([np.zeros((3, 3), F)], {"k": _n(r)}, 1),
@@ -94,9 +107,17 @@ TEMPLATES: dict[str, Callable[[random.Random], tuple[list[Any], dict[str, Any], 
     "Add": lambda r: ([np.ones((300_000, 1), F), np.ones((1, 300_000), F)], {}, 1),
     "Einsum": lambda r: ([np.ones(3000, F)] * 4, {"equation": "a,b,c,d->abcd"}, 1),
     "NonMaxSuppression": lambda r: ([np.ones((1, 4, 4), F), np.ones((1, 1, 4), F), np.array([_n(r)])], {}, 1),
-    "RegexFullMatch": lambda r: ([np.array(["a" * 40 + "!"], object)], {"pattern": r.choice(("(a+)+$", "(a|aa)+", "(a|a)*b", "((a{1,90}){1,90}){1,90}"))}, 1),
+    "RegexFullMatch": lambda r: (
+        [np.array(["a" * 40 + "!"], object)],
+        {"pattern": r.choice(("(a+)+$", "(a|aa)+", "(a|a)*b", "((a{1,90}){1,90}){1,90}"))},
+        1,
+    ),
     "StringSplit": lambda r: ([np.array(["a" * 1000], object)], {"delimiter": "a", "maxsplit": _n(r)}, 2),
-    "GridSample": lambda r: ([X, np.full((1, 2, 2, 2), r.choice((1e30, np.nan, np.inf, -1e30)), F)], {"mode": r.choice(("linear", "cubic"))}, 1),
+    "GridSample": lambda r: (
+        [X, np.full((1, 2, 2, 2), r.choice((1e30, np.nan, np.inf, -1e30)), F)],
+        {"mode": r.choice(("linear", "cubic"))},
+        1,
+    ),
     "RoiAlign": lambda r: ([X, np.array([[0, 0, 1e9, 1e9]], F), np.array([_n(r) % 2**62])], {"output_height": r.choice((1, _n(r)))}, 1),
     "RoiAlign.rate": lambda r: ([X, np.array([[0, 0, 1e9, 1e9]], F), np.array([0])], {"sampling_ratio": r.choice((0, _n(r)))}, 1),
     "MaxRoiPool": lambda r: ([X, np.array([[0, 0, 0, 1e9, 1e9]], F)], {"pooled_shape": [1, _n(r)]}, 1),
@@ -107,26 +128,21 @@ TEMPLATES: dict[str, Callable[[random.Random], tuple[list[Any], dict[str, Any], 
     "LSTM": lambda r: ([np.ones((2, 1, 3), F), np.ones((1, 8, 3), F), np.ones((1, 8, 2), F)], {"hidden_size": _n(r)}, 2),
     "ReverseSequence": lambda r: ([np.ones((3, 2), F), np.full(2, _n(r))], {}, 1),
     "Attention": lambda r: ([np.ones((1, 2, 8), F)] * 3, {"q_num_heads": _n(r), "kv_num_heads": r.choice((2, _n(r)))}, 1),
-    "RotaryEmbedding": lambda r: ([np.ones((1, 2, 8), F), np.ones((4, 2), F), np.ones((4, 2), F), np.full((1, 2), _n(r))], {"num_heads": 2}, 1),
+    "RotaryEmbedding": lambda r: (
+        [np.ones((1, 2, 8), F), np.ones((4, 2), F), np.ones((4, 2), F), np.full((1, 2), _n(r))],
+        {"num_heads": 2},
+        1,
+    ),
     "Det": lambda r: ([np.full((40, 40), r.choice((1e30, np.nan)), F)], {}, 1),
     "ImageDecoder": lambda r: ([np.frombuffer(r.choice(PICTURES), np.uint8)], {}, 1),
     "NoSuchOperator": lambda r: ([X], {}, 1),
 }
 
-PICTURES = (
-    b"",
-    b"\x89PNG\r\n\x1a\n" + bytes(40),
-    b"BM" + bytes(60),
-    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\0\0\0\0\0\0\0",
-    b"P6 99999 99999 255\n",
-    b"\xff\xd8\xff\xe0" + bytes(30),
-)
-
 
 def _loop(rng: random.Random) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """A Loop that doubles its state each time, or never ends."""
-    limit = rng.choice((60, 2**40, 2**63 - 1, -1))
-    double = rng.random() < 0.6
+    """A Loop that doubles its state some twenty times, or hardly ends."""
+    double = rng.random() < 0.5
+    limit = rng.choice((20, 24) if double else (60, 2**40, 2**63 - 1, -1))
     nodes = [helper.make_node("Concat", ["s", "s"], ["t"], axis=0) if double else helper.make_node("Neg", ["s"], ["t"])]
     nodes.append(helper.make_node("Identity", ["go"], ["still"]))
     info = helper.make_tensor_value_info

@@ -64,4 +64,6 @@ def make_case(corpus: list[Sample], seed: int, index: int, kinds: tuple[str, ...
             what += f", feeds: {more}"
         return FuzzCase(index, kind, f"{sample.name}: {what}", proto.SerializeToString(), feeds, form, raw, sample.files)
     feeds, what, same = mutate_feeds(sample.feeds, rng)
-    return FuzzCase(index, kind, f"{sample.name}: {what}", sample.model, feeds, form, raw, sample.files, sample if same else None)
+    return FuzzCase(
+        index, kind, f"{sample.name}: {what}", sample.model, feeds, form, raw, sample.files, sample if same and not sample.random else None
+    )

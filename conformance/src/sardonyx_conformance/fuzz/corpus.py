@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from sardonyx_conformance.cases.build import model_of, value_info
+from sardonyx_conformance.cases.case import determined
 
 __all__ = ["Sample", "full", "read", "small", "write"]
 
@@ -22,12 +23,13 @@ LARGEST = 20_000
 
 @dataclass(frozen=True)
 class Sample:
-    """A valid model as bytes, feeds that it takes, and the files that must lie beside it."""
+    """A valid model as bytes, feeds that it takes, and the files that must lie beside it. `random`: it draws numbers."""
 
     name: str
     model: bytes
     feeds: dict[str, Any]
     files: dict[str, bytes] = field(default_factory=dict)
+    random: bool = False
 
 
 def _x(*shape: int) -> np.ndarray:
@@ -51,7 +53,7 @@ def _if() -> tuple[onnx.ModelProto, dict[str, Any]]:
         helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other),
     ]
     x = _x(2, 3)
-    return model_of(nodes, [value_info("x", x)], ["y"], {"k": F(2), "zero": F(0)}), {"x": x}
+    return model_of(nodes, [value_info("x", x)], ["y"], {"k": np.array(2, F), "zero": np.array(0, F)}), {"x": x}
 
 
 def _loop() -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -67,7 +69,7 @@ def _loop() -> tuple[onnx.ModelProto, dict[str, Any]]:
     )
     x = _x(2, 3)
     nodes = [helper.make_node("Loop", ["n", "go0", "x"], ["last", "tops"], body=body)]
-    return model_of(nodes, [value_info("x", x)], ["last", "tops"], {"n": np.int64(4), "go0": np.bool_(True)}), {"x": x}
+    return model_of(nodes, [value_info("x", x)], ["last", "tops"], {"n": np.array(4), "go0": np.array(True)}), {"x": x}
 
 
 def _scan() -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -103,7 +105,7 @@ def _sequence() -> tuple[onnx.ModelProto, dict[str, Any]]:
         helper.make_node("SequenceLength", ["t"], ["n"]),
     ]
     x = _x(3, 2)
-    return model_of(nodes, [value_info("x", x)], ["e", "y", "n"], {"at": np.int64(1)}), {"x": x}
+    return model_of(nodes, [value_info("x", x)], ["e", "y", "n"], {"at": np.array(1)}), {"x": x}
 
 
 def _strings() -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -154,7 +156,7 @@ def _attention() -> tuple[onnx.ModelProto, dict[str, Any]]:
         helper.make_node("Softmax", ["d"], ["p"]),
         helper.make_node("MatMul", ["p", "v"], ["y"]),
     ]
-    return model_of(nodes, [value_info("x", x, dims=["b", "t", 8])], ["y"], weights | {"root": F(3)}, opset=17), {"x": x}
+    return model_of(nodes, [value_info("x", x, dims=["b", "t", 8])], ["y"], weights | {"root": np.array(3, F)}, opset=17), {"x": x}
 
 
 def _shapes() -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -173,7 +175,7 @@ def _shapes() -> tuple[onnx.ModelProto, dict[str, Any]]:
         "rest2": np.array([2]),
         "t2": np.array([2, 3]),
         "reps": np.array([2, 1]),
-        "one": F(1),
+        "one": np.array(1, F),
     }
     x = _x(2, 3, 2)
     return model_of(nodes, [value_info("x", x, dims=["n", 3, "m"])], ["y", "e"], fixed), {"x": x}
@@ -197,7 +199,7 @@ def _quantized() -> tuple[onnx.ModelProto, dict[str, Any]]:
         helper.make_node("MatMul", ["d", "dw"], ["y"]),
     ]
     x, w = _x(2, 3), np.arange(6, dtype=np.uint8).reshape(3, 2)
-    return model_of(nodes, [value_info("x", x)], ["y"], {"s": F(0.5), "z": np.uint8(3), "w": w}), {"x": x}
+    return model_of(nodes, [value_info("x", x)], ["y"], {"s": np.array(0.5, F), "z": np.array(3, np.uint8), "w": w}), {"x": x}
 
 
 def _recurrent() -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -254,9 +256,9 @@ def full() -> list[Sample]:
     samples = small()
     for case in load_cases():
         if case.kind == "node" and (data := case.data()):
-            model = case.model().SerializeToString()
-            if len(model) <= LARGEST:
-                samples.append(Sample(case.name, model, case.feeds(data[0][0])))
+            model = case.model()
+            if model.ByteSize() <= LARGEST:
+                samples.append(Sample(case.name, model.SerializeToString(), case.feeds(data[0][0]), random=not determined(model)))
     return samples
 
 

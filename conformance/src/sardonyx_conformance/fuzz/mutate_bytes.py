@@ -6,7 +6,15 @@ import random
 
 __all__ = ["mutate_bytes"]
 
-VARINTS = (b"\x00", b"\x7f", b"\xff\x01", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f", b"\xff" * 9 + b"\x01", b"\xff" * 11)
+VARINTS = (
+    b"\x00",
+    b"\x7f",
+    b"\xff\x01",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+    b"\xff" * 9 + b"\x01",
+    b"\xff" * 11,
+)
 
 
 def mutate_bytes(data: bytes, rng: random.Random) -> bytes:

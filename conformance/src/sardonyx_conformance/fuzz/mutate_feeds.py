@@ -94,7 +94,9 @@ def _size(feeds: dict[str, Any], name: str, rng: random.Random) -> None:
     x = feeds[name]
     if x.ndim:
         axis = rng.randrange(x.ndim)
-        feeds[name] = rng.choice((np.concatenate([x, x], axis), np.take(x, [], axis), np.repeat(x, 3, axis), np.take(x, range(x.shape[axis] - 1), axis)))
+        feeds[name] = rng.choice(
+            (np.concatenate([x, x], axis), np.take(x, [], axis), np.repeat(x, 3, axis), np.take(x, range(x.shape[axis] - 1), axis))
+        )
 
 
 def _missing(feeds: dict[str, Any], name: str, rng: random.Random) -> None:
@@ -133,7 +135,21 @@ def _all_values(feeds: dict[str, Any], name: str, rng: random.Random) -> None:
 
 def _odd(feeds: dict[str, Any], name: str, rng: random.Random) -> None:
     x = feeds[name]
-    odd = (None, "text", b"bytes", 3, 2.5, 2**70, {}, [], [[1], [1, 2]], object(), np.datetime64("2020-01-01"), range(3), float("nan"))
+    odd: tuple[Any, ...] = (
+        None,
+        "text",
+        b"bytes",
+        3,
+        2.5,
+        2**70,
+        {},
+        [],
+        [[1], [1, 2]],
+        object(),
+        np.datetime64("2020-01-01"),
+        range(3),
+        float("nan"),
+    )
     more = (np.array([object()]), np.array([1, None], object), np.zeros(2, [("a", "f4")]), np.array(["a"]), np.array([b"\xff"]), {name: x})
     feeds[name] = rng.choice((*odd, *more))
 

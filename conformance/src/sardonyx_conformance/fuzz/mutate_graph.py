@@ -155,7 +155,7 @@ def _attribute(model: onnx.ModelProto, rng: random.Random) -> None:
 @functools.cache
 def _attributes(domain: str, op: str) -> list[tuple[str, int]]:
     try:
-        s = onnx.defs.get_schema(op, domain)
+        s: Any = onnx.defs.get_schema(op, domain)
     except onnx.defs.SchemaError:
         return []
     return [(name, a.type.value) for name, a in s.attributes.items()]
@@ -177,7 +177,7 @@ def _change_attribute(a: Any, rng: random.Random) -> None:
     elif a.type == AttributeProto.TENSOR:
         _change_tensor(a.t, rng)
     else:
-        a.type = rng.randrange(16)
+        a.type = rng.randrange(15)
 
 
 def _change_list(values: Any, pool: Any, rng: random.Random) -> None:
@@ -205,7 +205,7 @@ def _odd_attribute(model: onnx.ModelProto, rng: random.Random) -> None:
         if rng.random() < 0.3:
             node.attribute.add().CopyFrom(a)
         elif rng.random() < 0.5:
-            a.type = rng.randrange(16)
+            a.type = rng.randrange(15)
         else:
             a.CopyFrom(helper.make_attribute(a.name, rng.choice((1, 2.5, "text", [1, 2], [1.5], ["a"]))))
     else:

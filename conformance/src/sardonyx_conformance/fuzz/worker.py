@@ -48,6 +48,7 @@ def serve(conn: Any, log: Path, corpus: Path, seed: int, ep: str, kinds: tuple[s
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     warnings.simplefilter("ignore")
     samples = read(corpus)
+    _outcome(FuzzCase(0, "", "", samples[0].model, samples[0].feeds, "bytes", False), ep)
     conn.send("ready")
     while (index := conn.recv()) is not None:
         stacks.truncate(0)
@@ -119,5 +120,3 @@ def _session_run(model: Any, feeds: dict[str, Any], case: FuzzCase, ep: str) -> 
         return session.run(None, feeds, run_options)
     finally:
         timer.cancel()
-
-
