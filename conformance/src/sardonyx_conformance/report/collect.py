@@ -29,7 +29,7 @@ class Collector:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in one phase of one test; the worst of its phases counts."""
-        facts = dict(report.user_properties).get(PROPERTY)
+        facts: Any = dict(report.user_properties).get(PROPERTY)
         if facts is None:
             return
         state, reason = outcome(report)

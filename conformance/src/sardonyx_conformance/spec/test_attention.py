@@ -43,7 +43,7 @@ def test_causal_with_past(run_op: Any, past: int, opset: int) -> None:
     got = run_op("Attention", q, k, v, *rest, outputs=3 if past else 1, is_causal=1, opset=opset)
     y = got[0] if past else got
     whole = [np.concatenate([a, b], 2) for a, b in ((old_k, k), (old_v, v))]
-    np.testing.assert_allclose(y, attend(q, *whole, band(4, 4 + past, past)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(y, attend(q, whole[0], whole[1], band(4, 4 + past, past)), rtol=1e-4, atol=1e-5)
     if past:
         np.testing.assert_array_equal(got[1], whole[0])
         np.testing.assert_array_equal(got[2], whole[1])

@@ -22,7 +22,7 @@ def test_float_to_int8_out_of_range(run_op: Any) -> None:
 
 @pytest.mark.parametrize("source", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("wanted", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
-def test_float_to_integer(run_op: Any, source: type, wanted: type) -> None:
+def test_float_to_integer(run_op: Any, source: Any, wanted: Any) -> None:
     """In range the value is cut toward zero; nothing that is not finite makes anything but 0."""
     x = np.array([0, 1.9, 100.5, NAN, INF, -INF], source)
     assert run_op("Cast", x, to=to_onnx(wanted)).tolist() == [0, 1, 100, 0, 0, 0]
@@ -44,7 +44,7 @@ def test_float_to_small_integers(run_op: Any, to: int, x: list[float], want: lis
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
 @pytest.mark.parametrize("n", [0, 1, 3, 4])
-def test_int4_both_ways(run_op: Any, dtype: type, n: int) -> None:
+def test_int4_both_ways(run_op: Any, dtype: Any, n: int) -> None:
     """Any number of elements, none and odd ones included."""
     x = np.arange(n).astype(dtype)
     assert run_op("Cast", x, to=TensorProto.FLOAT).tolist() == list(range(n))
@@ -52,7 +52,7 @@ def test_int4_both_ways(run_op: Any, dtype: type, n: int) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "low"), [(ml_dtypes.int4, -8), (ml_dtypes.int2, -2)])
-def test_small_integers_keep_low_bits(run_op: Any, dtype: type, low: int) -> None:
+def test_small_integers_keep_low_bits(run_op: Any, dtype: Any, low: int) -> None:
     """Between integers the low bits stay, as everywhere."""
     x = np.array([low, -1, 0, -low], np.int32)
     assert run_op("Cast", x, to=to_onnx(dtype)).astype(np.int32).tolist() == [low, -1, 0, low]
@@ -88,7 +88,7 @@ def test_strings(run_op: Any) -> None:
     ("dtype", "big"),
     [(ml_dtypes.float8_e4m3fn, 448), (ml_dtypes.float8_e5m2, 57344), (ml_dtypes.float8_e4m3fnuz, 240), (ml_dtypes.float8_e5m2fnuz, 57344)],
 )
-def test_float8_saturation(run_op: Any, dtype: type, big: float) -> None:
+def test_float8_saturation(run_op: Any, dtype: Any, big: float) -> None:
     """saturate=1 stops at the largest number, saturate=0 gives NaN or infinity."""
     x = np.array([1e6, -1e6, big, 1], np.float32)
     assert run_op("Cast", x, to=to_onnx(dtype), saturate=1).astype(np.float32).tolist() == [big, -big, big, 1]

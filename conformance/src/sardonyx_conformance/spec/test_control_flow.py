@@ -75,7 +75,7 @@ def loop_body() -> onnx.GraphProto:
         helper.make_node("Less", ["s", "limit"], ["go"]),
         helper.make_node("Identity", ["s"], ["scan"]),
     ]
-    inputs = [("i", INT64, []), ("go_in", BOOL, []), ("s_in", INT64, [])]
+    inputs: list[Any] = [("i", INT64, []), ("go_in", BOOL, []), ("s_in", INT64, [])]
     return body(nodes, inputs, [("go", BOOL, []), ("s", INT64, []), ("scan", INT64, [])])
 
 
@@ -178,7 +178,7 @@ def test_body_constants_after_saving(run_op: Any) -> None:
         nodes,
         [("i", INT64, []), ("go_in", BOOL, []), ("s_in", FLOAT, [])],
         [("go", BOOL, []), ("s", FLOAT, [])],
-        [tensor("k", np.float32(2.5))],
+        [tensor("k", np.array(2.5, np.float32))],
     )
     node = helper.make_node("Loop", ["m", "", "x"], ["y"], body=graph)
     model = model_of([node], [declare("m", INT64, []), declare("x", FLOAT, [])], ["y"])

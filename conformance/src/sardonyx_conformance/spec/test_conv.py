@@ -27,8 +27,9 @@ def convolve(
     y = np.zeros((x.shape[0], w.shape[0], *out))
     xs, ws = np.split(x, group, 1), np.split(w.astype(np.float64), group, 0)
     for tap in product(*map(range, kernel)):
-        place = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilations, out, strides, strict=True))
-        parts = [np.einsum("nc...,mc->nm...", a[(slice(None), slice(None), *place)], b[(..., *tap)]) for a, b in zip(xs, ws, strict=True)]
+        place: Any = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilations, out, strides, strict=True))
+        here: Any = (..., *tap)
+        parts = [np.einsum("nc...,mc->nm...", a[(slice(None), slice(None), *place)], b[here]) for a, b in zip(xs, ws, strict=True)]
         y += np.concatenate(parts, 1)
     return y
 
@@ -41,9 +42,13 @@ def deconvolve(
     full = [s * (n - 1) + d * (k - 1) + 1 for n, k, s, d in zip(x.shape[2:], kernel, strides, dilations, strict=True)]
     y = np.zeros((x.shape[0], w.shape[1], *full))
     for tap in product(*map(range, kernel)):
-        place = tuple(slice(t * d, t * d + s * (n - 1) + 1, s) for t, d, n, s in zip(tap, dilations, x.shape[2:], strides, strict=True))
-        y[(slice(None), slice(None), *place)] += np.einsum("nc...,cm->nm...", x.astype(np.float64), w[(..., *tap)].astype(np.float64))
-    return y[(..., *(slice(b, n - e) for b, e, n in zip(begin, end, full, strict=True)))]
+        place: Any = tuple(
+            slice(t * d, t * d + s * (n - 1) + 1, s) for t, d, n, s in zip(tap, dilations, x.shape[2:], strides, strict=True)
+        )
+        here: Any = (..., *tap)
+        y[(slice(None), slice(None), *place)] += np.einsum("nc...,cm->nm...", x.astype(np.float64), w[here].astype(np.float64))
+    kept: Any = (..., *(slice(b, n - e) for b, e, n in zip(begin, end, full, strict=True)))
+    return y[kept]
 
 
 @pytest.mark.parametrize(

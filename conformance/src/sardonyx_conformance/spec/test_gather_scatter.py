@@ -14,7 +14,7 @@ OUTSIDE = pytest.mark.parametrize("bad", [3, -4, 2**31 - 1, -(2**31)])
 
 
 @INDEX
-def test_gather_negative(run_op: Any, index: type) -> None:
+def test_gather_negative(run_op: Any, index: Any) -> None:
     """-1 is the last row; a rank-0 index drops the axis."""
     np.testing.assert_array_equal(run_op("Gather", X, np.array([-1, 0, -3], index)), X[[2, 0, 0]])
     np.testing.assert_array_equal(run_op("Gather", X, np.array(-1, index), axis=-1), X[:, 3])
@@ -38,7 +38,7 @@ def test_gather_empty(run_op: Any) -> None:
 
 
 @INDEX
-def test_gather_elements_negative(run_op: Any, index: type) -> None:
+def test_gather_elements_negative(run_op: Any, index: Any) -> None:
     """-1 is the last element along the axis."""
     indices = np.array([[-1, 0], [-3, 2]], index)
     np.testing.assert_array_equal(run_op("GatherElements", X, indices, axis=0), [[X[2, 0], X[0, 1]], [X[0, 0], X[2, 1]]])

@@ -12,7 +12,7 @@ INF = float("inf")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_softplus(run_op: Any, dtype: type) -> None:
+def test_softplus(run_op: Any, dtype: Any) -> None:
     """Far below zero it is exp(x), far above x; neither cancels nor overflows."""
     x = np.array([-12.3392, -80, 0, 20, 100, 1e4], dtype)
     want = [4.37676e-6, np.exp(np.float64(-80)), np.log(2), 20 + 2.0611536e-9, 100, 1e4]
@@ -49,13 +49,13 @@ def test_unary_limits(run_op: Any, op: str, attrs: dict[str, Any], x: list[float
 
 @pytest.mark.parametrize(("a", "b", "want"), [(18542495, 32, 31), (2147483647, 32, 31), (-7, 3, 2), (7, -3, -2), (-(2**31), -1, 0)])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_mod_integers(run_op: Any, dtype: type, a: int, b: int, want: int) -> None:
+def test_mod_integers(run_op: Any, dtype: Any, a: int, b: int, want: int) -> None:
     """The result has the divisor's sign; the smallest integer modulo -1 is 0 and no trap."""
     assert run_op("Mod", np.array([a], dtype), np.array([b], dtype)).tolist() == [want]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
-def test_smallest_integer(run_op: Any, dtype: type) -> None:
+def test_smallest_integer(run_op: Any, dtype: Any) -> None:
     """Mod and Div by -1 and Abs of the smallest integer end, with the exact or the wrapped result."""
     low = np.array([np.iinfo(dtype).min], dtype)
     minus = np.array([-1], dtype)
@@ -67,7 +67,7 @@ def test_smallest_integer(run_op: Any, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_fmod(run_op: Any, dtype: type) -> None:
+def test_fmod(run_op: Any, dtype: Any) -> None:
     """fmod=1 is C's fmod: the dividend's sign."""
     a, b = np.array([-7.5, 7.5, -7.5, 0, 1], dtype), np.array([3, -3, -3, 5, np.inf], dtype)
     assert run_op("Mod", a, b, fmod=1).tolist() == [-1.5, 1.5, -1.5, 0, 1]
@@ -90,7 +90,7 @@ def test_integer_division_truncates(run_op: Any) -> None:
     ("a", "b"),
     [([[NAN]], [10]), ([[10]], [NAN]), ([[NAN, 1], [2, NAN]], [0]), ([[1, 2]], [[NAN], [NAN]]), ([NAN] * 9, 3), (3, [NAN] * 9)],
 )
-def test_min_max_nan(run_op: Any, op: str, dtype: type, a: Any, b: Any) -> None:
+def test_min_max_nan(run_op: Any, op: str, dtype: Any, a: Any, b: Any) -> None:
     """NaN wins, also where the other side is broadcast from one element."""
     a, b = np.array(a, dtype), np.array(b, dtype)
     y = run_op(op, a, b)
@@ -131,7 +131,7 @@ def test_clip_min_above_max(run_op: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float64, np.float16])
-def test_clip_one_side(run_op: Any, dtype: type) -> None:
+def test_clip_one_side(run_op: Any, dtype: Any) -> None:
     """Each bound may be absent."""
     x = np.array([0, 50, 100], dtype)
     assert run_op("Clip", x, np.array(10, dtype)).tolist() == [10, 50, 100]
@@ -156,7 +156,7 @@ def test_arg_nan(run_op: Any, op: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_pow_integers(run_op: Any, dtype: type) -> None:
+def test_pow_integers(run_op: Any, dtype: Any) -> None:
     """Integer bases keep their type, also with a float exponent."""
     assert run_op("Pow", np.array([2, -3, 10], dtype), np.array([10, 3, 0], dtype)).tolist() == [1024, -27, 1]
     y = run_op("Pow", np.array([4, 9], dtype), np.array([0.5, 2], np.float32))

@@ -20,7 +20,7 @@ def dynamic(name: str, dtype: Any, *dims: Any) -> Any:
 
 @pytest.mark.parametrize("opset", [11, 13, 28])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64])
-def test_relu_then_clip(run_op: Any, dtype: type, opset: int) -> None:
+def test_relu_then_clip(run_op: Any, dtype: Any, opset: int) -> None:
     """clip(relu(x), -1, 1) = clip(x, 0, 1) in every type, bounds as constants of that type."""
     if opset < 14 and np.dtype(dtype).kind == "i":
         opset = 14
@@ -92,7 +92,7 @@ def test_equal_constants_of_different_types(run_op: Any) -> None:
         helper.make_node("Div", ["f", "zero"], ["c"]),
         helper.make_node("Div", ["f", "minus_zero"], ["d"]),
     ]
-    fixed = {"one_i": np.array([1], np.int64), "one_f": np.array([1], np.float32), "zero": np.array([0.0], np.float32)}
+    fixed: dict[str, Any] = {"one_i": np.array([1], np.int64), "one_f": np.array([1], np.float32), "zero": np.array([0.0], np.float32)}
     fixed["minus_zero"] = np.array([-0.0], np.float32)
     feeds = {"i": np.array([2], np.int64), "f": np.array([2], np.float32)}
     model = model_of(nodes, [value_info(k, v) for k, v in feeds.items()], ["a", "b", "c", "d"], fixed)

@@ -49,7 +49,7 @@ def test_max_pool_indices(run_op: Any, opset: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_max_pool_integers(run_op: Any, dtype: type) -> None:
+def test_max_pool_integers(run_op: Any, dtype: Any) -> None:
     """Padding never wins, also among the smallest values of an integer type."""
     low = np.iinfo(dtype).min
     y = run_op("MaxPool", np.full((1, 1, 3), low, dtype), kernel_shape=[3], pads=[1, 1])

@@ -14,7 +14,7 @@ from sardonyx_conformance.cases.build import model_of, value_info
 F = np.float32
 
 
-def q_matmul(run_op: Any, a: Any, b: Any, y_scale: float, dtype: type) -> Any:
+def q_matmul(run_op: Any, a: Any, b: Any, y_scale: float, dtype: Any) -> Any:
     """QLinearMatMul with scales of 1 and zero points of 0 for a and b."""
     one, zero = F(1), dtype(0)
     return run_op("QLinearMatMul", np.array(a, dtype), one, zero, np.array(b, dtype), one, zero, F(y_scale), zero)
@@ -31,7 +31,7 @@ def q_matmul(run_op: Any, a: Any, b: Any, y_scale: float, dtype: type) -> Any:
         ([[12, 12]], [[1], [1]], 16, np.uint8, [[2]]),
     ],
 )
-def test_qlinear_matmul(run_op: Any, a: Any, b: Any, scale: float, dtype: type, want: Any) -> None:
+def test_qlinear_matmul(run_op: Any, a: Any, b: Any, scale: float, dtype: Any, want: Any) -> None:
     """Out of range saturates, it does not wrap; 0.5 rounds to 0, 1.5 to 2."""
     assert q_matmul(run_op, a, b, scale, dtype).tolist() == want
 
@@ -90,7 +90,7 @@ def test_quantize_divides(run_op: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, ml_dtypes.uint4, ml_dtypes.int4])
-def test_quantize_saturates(run_op: Any, dtype: type) -> None:
+def test_quantize_saturates(run_op: Any, dtype: Any) -> None:
     """Beyond the type's range is its end; infinities too."""
     limits = ml_dtypes.iinfo(dtype)
     y = run_op("QuantizeLinear", np.array([-1e9, 1e9, -np.inf, np.inf, 0.5, 1.5, 2.5], F), F(1), np.array(0, dtype))

@@ -79,7 +79,7 @@ def test_empty_set(run_op: Any, op: str, want: float) -> None:
 
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
-def test_empty_set_of_integers(run_op: Any, op: str, dtype: type) -> None:
+def test_empty_set_of_integers(run_op: Any, op: str, dtype: Any) -> None:
     """The end of the type's range."""
     limits = np.iinfo(dtype)
     y = run_op(op, np.zeros((2, 0), dtype), np.array([1]), keepdims=0)

@@ -39,10 +39,9 @@ def step(
     return sigmoid(o + p[n : 2 * n] * c) * np.tanh(c), c
 
 
-def recurrence(
-    op: str, x: np.ndarray, w: np.ndarray, r: np.ndarray, b: np.ndarray, lengths: list[int], p: np.ndarray, linear: int, reverse: bool
-) -> Any:
+def recurrence(op: str, tensors: list[np.ndarray], lengths: list[int], p: np.ndarray, linear: int, reverse: bool) -> Any:
     """(Y, Y_h, Y_c) of one direction, sample by sample: each starts at its own end, and is 0 beyond its length."""
+    x, w, r, b = tensors
     k = GATES[op] * HIDDEN
     y, y_h, y_c = np.zeros((STEPS, BATCH, HIDDEN)), np.zeros((BATCH, HIDDEN)), np.zeros((BATCH, HIDDEN))
     for n, length in enumerate(lengths):
@@ -73,7 +72,8 @@ def test_recurrence(run_op: Any, op: str, linear: int, layout: int, direction: s
     for d in range(count):
         backwards = direction == "reverse" or d == 1
         p = peepholes[d] if op == "LSTM" else np.zeros(3 * HIDDEN)
-        runs.append(recurrence(op, *(a.astype(np.float64) for a in (x, w[d], r[d], b[d])), lengths, p, linear, backwards))
+        wide = [a.astype(np.float64) for a in (x, w[d], r[d], b[d])]
+        runs.append(recurrence(op, wide, lengths, p, linear, backwards))
     want = [np.stack([run[0] for run in runs], 1), np.stack([run[1] for run in runs]), np.stack([run[2] for run in runs])]
     if layout:
         want = [want[0].transpose(2, 0, 1, 3), want[1].transpose(1, 0, 2), want[2].transpose(1, 0, 2)]

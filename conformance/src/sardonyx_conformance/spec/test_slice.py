@@ -33,7 +33,7 @@ GRID = np.arange(20, dtype=np.float32).reshape(4, 5)
         (-2, -1, 1, [3]),
     ],
 )
-def test_slice_limits(run_op: Any, index: type, start: Any, end: Any, step: Any, want: list[float]) -> None:
+def test_slice_limits(run_op: Any, index: Any, start: Any, end: Any, step: Any, want: list[float]) -> None:
     """Out-of-range starts and ends clamp: backwards, starts to [0, n - 1] and ends to [-1, n - 1]."""
     limits = {"max": np.iinfo(index).max, "min": np.iinfo(index).min}
     starts, ends, steps = (np.array([limits.get(v, v)], index) for v in (start, end, step))

@@ -21,7 +21,7 @@ A kernel is a plain function whose signature is the operator's schema:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +75,7 @@ class KernelSet:
         *,
         until: int | None = None,
         domain: str | None = None,
-        types: dict[str, Iterable[Any]] | None = None,
+        types: Mapping[str, Iterable[Any]] | None = None,
         host: tuple[int, ...] = (),
         const: tuple[int, ...] = (),
         host_outputs: tuple[int, ...] = (),
