@@ -194,7 +194,8 @@ class Automaton:
             return self._add("one", len(self._tables) - 1, then)
         if kind == "position":
             return self._add("position", node[1], then)
-        return self._emit_repeat(*node[1:], then)
+        _, inner, least, most, lazy = node
+        return self._emit_repeat(inner, least, most, lazy, then)
 
     def _emit_repeat(self, node: Any, least: int, most: int | None, lazy: bool, then: int) -> int:
         entry = then
