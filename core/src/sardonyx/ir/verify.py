@@ -84,8 +84,9 @@ def _check_schema(node: Node) -> None:
     for i, formal in enumerate(known.inputs[:given]):
         if node.inputs[i] is None and not formal.optional and not formal.variadic:
             _fail(node, f"required input {i} ({formal.name}) is missing")
-    if known.required and not known.required <= node.attrs.keys():
-        _fail(node, f"required attribute {min(known.required - node.attrs.keys())!r} is missing")
+    missing = [name for name in known.required if node.attrs.get(name) is None]
+    if missing:
+        _fail(node, f"required attribute {min(missing)!r} is missing")
     for name, value in node.attrs.items():
         if value is not None:
             _check_attribute(node, known, name, value)
