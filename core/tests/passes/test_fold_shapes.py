@@ -89,6 +89,13 @@ def test_overflow_is_left_to_the_kernels(build):
     assert graph.outputs[0].const is None or graph.outputs[0].const.numpy() == -(2**63)
 
 
+@pytest.mark.parametrize("node", ["Reshape(x, t)", "Expand(x, t)", "ConstantOfShape(t)"])
+def test_impossible_shapes_are_left_to_the_kernels(build, node):
+    graph = build("(float[2, 3] x) => (float[a, b] y) { y = " + node + " }", t=np.array([2, -5])).graph
+    optimize(graph, "extended")
+    assert all(not isinstance(d, int) or d >= 0 for d in graph.outputs[0].shape)
+
+
 @pytest.mark.parametrize(
     ("shape", "target", "want"),
     [

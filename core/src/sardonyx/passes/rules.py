@@ -141,7 +141,14 @@ class _Rewriter:
                 outcome = r.function(node, graph)
             except Exception as e:
                 # A rule is never worth a model that does not load.
-                log.warning("rule %s failed at node %r (%s) and left it as it is: %r", r.name, node.name, node.title, e)
+                log.warning(
+                    "rule %s failed at node %r (%s) and left it as it is: %r",
+                    r.name,
+                    node.name,
+                    node.title,
+                    e,
+                    exc_info=log.isEnabledFor(logging.DEBUG),
+                )
                 continue
             if isinstance(outcome, Edit):
                 if outcome.known and all(self._movable(old, new, outcome) for old, new in outcome.moves):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.ir.dtypes import from_onnx
+from sardonyx.ir.dtypes import FROM_ONNX
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.passes.match import made_by
 from sardonyx.passes.rules import Edit, Outcome, constant, no, rule
@@ -25,7 +25,8 @@ def merge_casts(node: Node, graph: Graph) -> Outcome:
     x = first.inputs[0] if first is not None else None
     if first is None or x is None or x.dtype is None:
         return None
-    if not lossless(x.dtype, from_onnx(first.attrs["to"])):
+    middle = FROM_ONNX.get(first.attrs["to"])
+    if middle is None or not lossless(x.dtype, middle):
         return no("the first cast may lose something")
     out = node.outputs[0]
     assert out is not None

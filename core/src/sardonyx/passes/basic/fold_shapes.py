@@ -156,7 +156,7 @@ class _Shapes:
             shape = reshape_dims(x.shape, target, node.attrs.get("allowzero") or 0)
         elif node.op == "Expand":
             shape = broadcast_dims(x.shape, shape)
-        if shape is None:
+        if shape is None or any(isinstance(d, int) and d < 0 for d in shape):
             return False
         self._set(out, sharper(TensorType(out.dtype, shape), out.type))
         return True

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sardonyx.ir.dtypes import from_onnx, to_onnx
+from sardonyx.ir.dtypes import FROM_ONNX, to_onnx
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.passes.match import attribute, axis_of, broadcasts_into, ints, same_shape, scalar_operand
 from sardonyx.passes.rules import Edit, Outcome, no, rule
@@ -44,7 +44,7 @@ def drop_cast(node: Node, graph: Graph) -> Outcome:
     """Cast to the dtype the tensor has; CastLike to a known dtype is a Cast."""
     x = node.inputs[0]
     if node.op == "Cast":
-        return _bypass(node, x) if x is not None and x.dtype == from_onnx(node.attrs["to"]) else None
+        return _bypass(node, x) if x is not None and x.dtype is not None and x.dtype == FROM_ONNX.get(node.attrs["to"]) else None
     target, out = node.inputs[1].dtype if node.inputs[1] is not None else None, node.outputs[0]
     if target is None or out is None or target.kind == "O":
         return None
@@ -126,7 +126,7 @@ def drop_infinite_bound(node: Node, graph: Graph) -> Outcome:
 def name_add(node: Node, graph: Graph) -> Outcome:
     """A Sum of two is an Add."""
     out = node.outputs[0]
-    if len(node.inputs) != 2 or out is None:
+    if len(node.inputs) != 2 or None in node.inputs or out is None:
         return None
     edit = Edit(node)
     return edit.replace(out, edit.add("Add", node.inputs, like=out))
@@ -161,7 +161,7 @@ def drop_where(node: Node, graph: Graph) -> Outcome:
 def drop_empty_parts(node: Node, graph: Graph) -> Outcome:
     """Concat without the parts that have no elements along the axis."""
     axis = axis_of(node, "axis", 0, node.inputs[0].rank if node.inputs[0] is not None else None)
-    if axis is None:
+    if axis is None or axis < 0:
         return None
     kept = [v for v in node.inputs if v is None or v.shape is None or axis >= len(v.shape) or v.shape[axis] != 0]
     if len(kept) == len(node.inputs) or not kept or any(v is None for v in node.inputs):

@@ -84,7 +84,7 @@ def _key(edit: Edit, scores: Scores) -> Value | None:
 
 
 def _transposed(edit: Edit, value: Value | None, perm: list[int]) -> Value | None:
-    if value is None or value.shape is None or value.dtype is None:
+    if value is None or value.shape is None or value.dtype is None or len(value.shape) != len(perm):
         return None
     return edit.add("Transpose", [value], {"perm": perm}, type=TensorType(value.dtype, tuple([value.shape[p] for p in perm])))
 
