@@ -46,7 +46,8 @@ class Builder:
     `tensors` are the large weights that the parsed proto holds only stubs of. After `model_graph`, `overridable` holds the
     default values of those inputs that have one, `levels` the names of each graph of the file, by its path, and
     `has_gradients` says whether nodes remain for `ir.gradient` to expand. Outputs of nodes have no types yet, unless they are
-    outputs of bodies that say so.
+    outputs of bodies that say so. Nodes keep the names they have where those are unique, the main graph's first; others, and
+    those of functions, are called after the node that they are in.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Builder:
         self.tensors = tensors or {}
         self.overridable: dict[str, Tensor] = {}
         self.names: dict[str, int] = {}
+        self.reserved: set[str] = set()
         self.depth = 0
         self.levels: dict[Path, Scope] = {}
         self.has_gradients = False
@@ -70,6 +72,7 @@ class Builder:
         """The main graph; inputs with an initializer become overridable (IR version >= 4) or constants."""
         if self.functions:
             self._check_size(g.node, {}, [])
+        self.reserved = {n.name for n in g.node}
         return self.graph(g, None, Context(self.opsets, {}, "", ()))
 
     def graph(self, g: Any, outer: Scope | None, context: Context) -> Graph:
@@ -163,7 +166,10 @@ class Builder:
     def _nodes(self, nodes: Any, out: Graph, scope: Scope, context: Context) -> None:
         for index, n in enumerate(nodes):
             op, domain = text(n.op_type), domain_of(n.domain)
-            name = self._unique(context.prefix + text(n.name or op))
+            name = text(n.name)
+            if not name or context.path is None or (context.path and (name in self.names or name in self.reserved)):
+                name = context.prefix + (name or op)
+            name = self._unique(name)
             inputs = [self._value(i, scope, n) if i else None for i in n.input]
             outputs = [scope.find(o) if o else None for o in n.output]
             attrs = self._attributes(n, scope, context, name, index) if n.attribute else {}
