@@ -5,6 +5,8 @@
 // numpy after pybind11: pybind11 sets Python.h up.
 #include <numpy/arrayobject.h>
 
+#include <utility>
+
 #include "engine/program.h"
 #include "kernels/isa.h"
 
@@ -153,6 +155,8 @@ class Engine {
  private:
   struct Borrowed {
     PyObject* array = nullptr;  // an owned reference where the input had to be copied
+    Borrowed() = default;
+    Borrowed(Borrowed&& o) noexcept : array(std::exchange(o.array, nullptr)) {}
     ~Borrowed() { Py_XDECREF(array); }
   };
 
