@@ -7,7 +7,7 @@ values, and the nodes that compute the derivatives backwards from y, by one rule
 not copied. Of a y with several elements, the sum is differentiated.
 
 An operator without a rule is differentiated through its function body; where there is none (control flow, recurrent
-layers, most of resampling), loading raises NotSupported naming the node.
+layers, resampling), loading raises NotSupported naming the node.
 """
 
 from sardonyx.ir.gradient import activations, arithmetic, convolution, matrix, movement, normalization, pool, reduction, selection

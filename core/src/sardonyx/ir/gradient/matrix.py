@@ -11,9 +11,7 @@ rules = Rules()
 
 @rules.add("MatMul", broadcasts=True)
 def matmul(t, node, g, a, b):
-    """g B' and A' g. A vector is a matrix of one row, or one column, in between."""
-    if a.rank is None or b.rank is None:
-        return lambda: t("Einsum", g, b, equation="...mn,...kn->...mk"), lambda: t("Einsum", a, g, equation="...mk,...mn->...kn")
+    """g B' and A' g. A vector is a matrix of one row, or one column, in between; an unknown rank is taken for 2 or more."""
     rows = t("Unsqueeze", a, [0]) if a.rank == 1 else a
     columns = t("Unsqueeze", b, [1]) if b.rank == 1 else b
     if b.rank == 1:
@@ -26,7 +24,7 @@ def matmul(t, node, g, a, b):
         return t("Squeeze", made, [-2]) if a.rank == 1 else made
 
     def right():
-        if a.rank > 2 and b.rank == 2:
+        if b.rank == 2 and a.rank is not None and a.rank > 2:
             return t("Gemm", t("Flatten", a, axis=-1), t("Flatten", g, axis=-1), transA=1)
         made = t("MatMul", _transposed(t, rows), g)
         return t("Squeeze", made, [-1]) if b.rank == 1 else made
@@ -35,6 +33,8 @@ def matmul(t, node, g, a, b):
 
 
 def _transposed(t, x):
+    if x.rank is None:
+        return t("Einsum", x, equation="...ij->...ji")
     order = list(range(x.rank))
     return t("Transpose", x, perm=[*order[:-2], order[-1], order[-2]])
 

@@ -1,4 +1,4 @@
-"""Normalizations without a function body in ONNX, as what they are composed of."""
+"""Normalizations without a function body in ONNX (or with one for some types only), as what they are composed of."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ def _moments(t, x, axes):
     mean = t("ReduceMean", x, axes)
     centred = t("Sub", x, mean)
     return mean, t("ReduceMean", t("Mul", centred, centred), axes)
+
+
+@rules.compose("LayerNormalization")
+def layer_normalization(t, x, scale, b=None, *, axis=-1, epsilon=1e-5, stash_type=1):
+    """By the moments over the axes from `axis` on, in the type of the stash."""
+    wide = t("Cast", x, to=stash_type)
+    mean, variance = _moments(t, wide, list(range(axis % t.rank(x), t.rank(x))))
+    inverse = t("Reciprocal", t("Sqrt", t("Add", variance, epsilon)))
+    y = t("Mul", t.cast(t("Mul", t("Sub", wide, mean), inverse), x), scale)
+    return y if b is None else t("Add", y, b), mean, inverse
 
 
 @rules.compose("BatchNormalization")

@@ -50,6 +50,17 @@ def reduce_max(t, node, g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
     return (share,)
 
 
+@rules.add("ReduceL2")
+def reduce_l2(t, node, g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
+    """g x / y, and 0 where y is."""
+
+    def weighted():
+        y = spread(t, node.outputs[0], axes, keepdims)
+        return t("Mul", t("Div", x, t("Where", t("Equal", y, 0.0), 1.0, y)), spread(t, g, axes, keepdims))
+
+    return (weighted,)
+
+
 @rules.add("ReduceLogSumExp")
 def reduce_log_sum_exp(t, node, g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
     """g exp(x - y)."""
