@@ -20,9 +20,7 @@ def test_all_that_matters_is_there():
     text = dump(load(parser.parse_model(SOURCE.replace(", , k0", ""))))
     lines = text.splitlines()
     assert lines[0] == "model me, IR 8, ai.onnx 17"
-    assert lines[1] == "graph g (x: float[N, 3], c: bool[]) -> (y: float[?, ?])" or lines[1].startswith(
-        "graph g (x: float[N, 3], c: bool[]) -> (y: "
-    )
+    assert lines[1].startswith("graph g (x: float[N, 3], c: bool[]) -> (y: float[")
     assert "  %k = float[3] 1 2.5 -3" in lines
     assert "  [Add] a: float[N, 3] = Add-14(x, %k)" in lines
     assert any("= If-" in line and line.endswith("(c)") for line in lines)
@@ -32,13 +30,8 @@ def test_all_that_matters_is_there():
 
 def test_long_constants_are_cut():
     values = ", ".join(str(i) for i in range(200))
-    text = dump(
-        load(
-            parser.parse_model(
-                f'<ir_version: 8, opset_import: ["": 17]>\ng () => (y) {{ k = Constant<value_ints = [{values}]>() y = Neg(k) }}'
-            )
-        ).graph
-    )
+    body = f"g () => (y) {{ k = Constant<value_ints = [{values}]>() y = Neg(k) }}"
+    text = dump(load(parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]>\n{body}')).graph)
     assert "%k = int64[200] 0 1 2 3 4 5 6 7 ...\n" in text
 
 
