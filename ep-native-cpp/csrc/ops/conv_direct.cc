@@ -28,7 +28,7 @@ struct DirectArgs {
   bool flat;    // 1x1 without stride: pixels in one row
   bool staged;
   bool compact;  // staged: only the pixels that a strided 1x1 reads, in one row
-  int64_t out_width, out_blocks, out_pixels;  // per depth slice: out_width x rows
+  int64_t oc, out_width, out_blocks, out_pixels;  // per depth slice: out_width x rows
   int64_t chunk, chunks, splits, tiles, tile;
   const char* next;
   bool parallel;
@@ -123,7 +123,7 @@ void direct_step(const void* args, Runtime& rt) {
       c.tile_floats = band.tile_floats;
       const int64_t out = (n * a.out_blocks + block) * c.y_plane + od * a.out_pixels * 16 + (a.flat ? first * 16 : first * c.y_row);
       c.y = a.y + out;
-      c.blocks = a.out_blocks - block;
+      c.channels = a.oc - block * 16;
       c.tail.bias = a.tail.bias + from * a.tile;
       c.tail.residual = a.tail.residual ? a.tail.residual + out : nullptr;
       a.conv_rows(c, 0, to - from);
@@ -236,6 +236,7 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   }
   shape.compact = !plain && c.taps() == 1 && c.w.w.stride > 1 && !c.w.h.padded() && !c.w.w.padded() && !c.w.d.padded();
   shape.staged = shape.compact || (!shape.flat && (pre || c.w.h.padded() || c.w.w.padded() || c.w.d.padded()));
+  shape.oc = c.oc;
   shape.out_blocks = blocks_of(c.oc);
   shape.tiles = tiles;
   shape.tile = tile;

@@ -26,7 +26,7 @@ struct WinogradArgs {
   float* y;
   float* scratch;
   WinogradTiles in, out;
-  int64_t images, n_planes, channels, out_blocks, tiles, tile;
+  int64_t images, n_planes, channels, oc, out_blocks, tiles, tile;
   int64_t points, tile_rows, chunk, chunks;
   int64_t v_floats, run_floats, slot_floats;
   bool parallel, by_tiles;  // by_tiles: threads share the transformed input and split the output channels
@@ -76,7 +76,7 @@ void multiply_tile(const WinogradArgs& a, const Chunk& c, int64_t tile, const fl
   r.cols = c.count;
   r.y = m;
   r.y_plane = c.count * 16;
-  r.blocks = blocks;
+  r.channels = a.oc - block * 16;
   a.multiply(r, a.points, c.v_step, c.m_step);
   for (int64_t b = 0; b < blocks; b++) {
     const int64_t at = (c.image * a.out_blocks + block + b) * a.out.height * a.out.width * 16;
@@ -197,6 +197,7 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   shape.run_floats = round_up((shape.n_planes + 1) * static_cast<int64_t>(sizeof(ConvRun) / sizeof(float)), 16);
   shape.channels = c.w.c;
   shape.images = c.w.n;
+  shape.oc = c.oc;
   shape.out_blocks = blocks_of(c.oc);
   shape.tiles = tiles;
   shape.tile = tile;

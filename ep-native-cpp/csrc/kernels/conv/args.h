@@ -34,7 +34,7 @@ struct ConvRows {
   int64_t rows, cols;
   float* y;                // the first row of the first tile's first plane
   int64_t y_row, y_plane;  // floats
-  int64_t blocks;          // planes that there are from y on
+  int64_t channels;        // output channels that there are from y on
   ConvTail tail;           // bias and residual of the first tile
   const char* next;        // weights to fetch into L2 after the last tile's, or null
 };

@@ -11,7 +11,7 @@ namespace SX_ISA {
 
 // P outputs over the taps of `rows` x `cols`, of which x is the first input; S is the stride, 0 for any.
 template <int P, int S>
-static inline __attribute__((always_inline)) void taps(const Depthwise& d, const float* x, const float* w, int64_t rows, int64_t cols, vf start, float* y, bool relu,
+static inline __attribute__((always_inline)) void taps(const Depthwise& d, const float* x, const float* w, int64_t rows, int64_t cols, vf start, float* y, const Bounds& bounds,
                                                        const float* residual) {
   const int64_t pixel = (S ? S : d.stride_w) * 16, step = d.dilation_w * 16, line = d.dilation_h * d.width * 16;
   vf acc[P];
@@ -30,9 +30,9 @@ static inline __attribute__((always_inline)) void taps(const Depthwise& d, const
 #pragma GCC unroll 16
     for (int p = 0; p < P; p++) acc[p] += load(residual + p * 16);
   }
-  if (relu) {
+  if (bounds.any) {
 #pragma GCC unroll 16
-    for (int p = 0; p < P; p++) acc[p] = vmax_keep(acc[p], vf{});
+    for (int p = 0; p < P; p++) acc[p] = bound(bounds, acc[p]);
   }
 #pragma GCC unroll 16
   for (int p = 0; p < P; p++) store(y + p * 16, acc[p]);
@@ -40,16 +40,16 @@ static inline __attribute__((always_inline)) void taps(const Depthwise& d, const
 
 template <int P, int S>
 struct TapTiles {
-  static void run(int pixels, const Depthwise& d, const float* x, const float* w, int64_t rows, vf start, float* y, bool relu, const float* residual) {
+  static void run(int pixels, const Depthwise& d, const float* x, const float* w, int64_t rows, vf start, float* y, const Bounds& bounds, const float* residual) {
     if (pixels == P)
-      taps<P, S>(d, x, w, rows, d.kw, start, y, relu, residual);
+      taps<P, S>(d, x, w, rows, d.kw, start, y, bounds, residual);
     else
-      TapTiles<P - 1, S>::run(pixels, d, x, w, rows, start, y, relu, residual);
+      TapTiles<P - 1, S>::run(pixels, d, x, w, rows, start, y, bounds, residual);
   }
 };
 template <int S>
 struct TapTiles<0, S> {
-  static void run(int, const Depthwise&, const float*, const float*, int64_t, vf, float*, bool, const float*) {}
+  static void run(int, const Depthwise&, const float*, const float*, int64_t, vf, float*, const Bounds&, const float*) {}
 };
 
 template <int S>
@@ -60,7 +60,7 @@ static void one_row(const Depthwise& d, int64_t r, bool simple) {
   const float* line = d.x + (top + rows.from * d.dilation_h) * d.width * 16;
   const float* w = d.w + rows.from * d.kw * 16;
   const int64_t n = rows.to - rows.from;
-  const bool relu = simple && d.tail.act == Act::relu;
+  const Bounds bounds = simple ? bounds_of(d.tail) : Bounds{};
   float* y = d.y + r * d.out_width * 16;
   const float* residual = simple && d.tail.residual ? d.tail.residual + r * d.out_width * 16 : nullptr;
   for (int v = 0; v < 16; v += W) {
@@ -70,7 +70,7 @@ static void one_row(const Depthwise& d, int64_t r, bool simple) {
         const int64_t tiles = (inner.to - inner.from + kRowPixels - 1) / kRowPixels;
         for (int64_t i = 0; i < tiles; i++) {
           const int64_t pixels = (inner.to - c + (tiles - i) - 1) / (tiles - i);
-          TapTiles<kRowPixels, S>::run(static_cast<int>(pixels), d, line + (c * d.stride_w - d.pad_left) * 16 + v, w + v, n, start, y + c * 16 + v, relu,
+          TapTiles<kRowPixels, S>::run(static_cast<int>(pixels), d, line + (c * d.stride_w - d.pad_left) * 16 + v, w + v, n, start, y + c * 16 + v, bounds,
                                     residual ? residual + c * 16 + v : nullptr);
           c += pixels;
         }
@@ -78,7 +78,7 @@ static void one_row(const Depthwise& d, int64_t r, bool simple) {
       }
       const int64_t left = c * d.stride_w - d.pad_left;
       const Taps cols = taps_inside(left, d.kw, d.dilation_w, d.width);
-      taps<1, S>(d, line + (left + cols.from * d.dilation_w) * 16 + v, w + cols.from * 16 + v, n, cols.to - cols.from, start, y + c * 16 + v, relu,
+      taps<1, S>(d, line + (left + cols.from * d.dilation_w) * 16 + v, w + cols.from * 16 + v, n, cols.to - cols.from, start, y + c * 16 + v, bounds,
                  residual ? residual + c * 16 + v : nullptr);
     }
   }

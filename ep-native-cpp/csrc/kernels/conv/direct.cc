@@ -10,14 +10,14 @@ int64_t conv_tile_pixels() { return kTilePixels; }
 
 constexpr int64_t kPanelFloats = 24 * 1024;  // of weights that a pass over the pixels keeps in L2
 
-template <int NB>
+template <int NV, int MR>
 static void one_tile(const ConvRows& whole, int64_t t, const char* next, const char* end) {
   const float* w = whole.w + t * whole.tile_floats;
   const float* bias = whole.tail.bias + t * kTileChannels;
   float* y = whole.y + t * kTileBlocks * whole.y_plane;
   const float* residual = whole.tail.residual ? whole.tail.residual + t * kTileBlocks * whole.y_plane : nullptr;
   // Nearly equal tiles: a last one of a single pixel would cost as much as three.
-  const int64_t tiles = (whole.cols + kTilePixels - 1) / kTilePixels;
+  const int64_t tiles = (whole.cols + MR - 1) / MR;
   ConvRows c = whole;
   for (int64_t done = 0; done < whole.n_runs; done += c.n_runs) {
     // A long sum is done in passes over the pixels, a stretch of weights at a time.
@@ -32,7 +32,7 @@ static void one_tile(const ConvRows& whole, int64_t t, const char* next, const c
     for (int64_t r = 0; r < c.rows; r++) {
       for (int64_t i = 0, col = 0; i < tiles; i++) {
         const int64_t pixels = (c.cols - col + (tiles - i) - 1) / (tiles - i), at = r * c.y_row + col * 16;
-        next = Tiles<kTilePixels, NB>::run(static_cast<int>(pixels), c, r * c.row + col * c.pixel, w, bias, residual ? residual + at : nullptr, y + at, next,
+        next = Tiles<MR, NV>::run(static_cast<int>(pixels), c, r * c.row + col * c.pixel, w, bias, residual ? residual + at : nullptr, y + at, next,
                                            next < end ? 256 : 0, part);
         col += pixels;
       }
@@ -48,33 +48,33 @@ void conv_rows(const ConvRows& c, int64_t t0, int64_t t1) {
     // Without anything to fetch the cursor stands still on this tile's own weights.
     const char* next = ahead ? ahead : reinterpret_cast<const char*>(c.w + t * c.tile_floats);
     const char* end = ahead ? next + c.tile_floats * sizeof(float) : next;
-    if (kTileBlocks == 2 && (t + 1) * kTileBlocks > c.blocks)
-      one_tile<1>(c, t, next, end);
+    if (c.channels - t * kTileChannels <= kHalfVectors * W)
+      one_tile<kHalfVectors, kHalfPixels>(c, t, next, end);
     else
-      one_tile<kTileBlocks>(c, t, next, end);
+      one_tile<kTileVectors, kTilePixels>(c, t, next, end);
   }
 }
 
-template <int NB>
+template <int NV, int MR>
 static void all_points(const ConvRows& c, int64_t points, int64_t x_step, int64_t y_step) {
   alignas(64) static const float zeros[kTileChannels] = {};
-  const int64_t tiles = (c.cols + kTilePixels - 1) / kTilePixels;
+  const int64_t tiles = (c.cols + MR - 1) / MR;
   for (int64_t p = 0; p < points; p++) {
     const float* w = c.w + p * c.tile_floats;
     const char* next = reinterpret_cast<const char*>(w + c.tile_floats);
     for (int64_t i = 0, col = 0; i < tiles; i++) {
       const int64_t pixels = (c.cols - col + (tiles - i) - 1) / (tiles - i);
-      next = Tiles<kTilePixels, NB>::run(static_cast<int>(pixels), c, p * x_step + col * 16, w, zeros, nullptr, c.y + p * y_step + col * 16, next, 256, Part{true, true});
+      next = Tiles<MR, NV>::run(static_cast<int>(pixels), c, p * x_step + col * 16, w, zeros, nullptr, c.y + p * y_step + col * 16, next, 256, Part{true, true});
       col += pixels;
     }
   }
 }
 
 void conv_points(const ConvRows& c, int64_t points, int64_t x_step, int64_t y_step) {
-  if (kTileBlocks == 2 && c.blocks < kTileBlocks)
-    all_points<1>(c, points, x_step, y_step);
+  if (c.channels <= kHalfVectors * W)
+    all_points<kHalfVectors, kHalfPixels>(c, points, x_step, y_step);
   else
-    all_points<kTileBlocks>(c, points, x_step, y_step);
+    all_points<kTileVectors, kTilePixels>(c, points, x_step, y_step);
 }
 
 }  // namespace SX_ISA

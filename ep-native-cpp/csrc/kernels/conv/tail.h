@@ -38,7 +38,19 @@ static __attribute__((noinline)) void activate_floats(Act act, float* p, int64_t
 #undef SX_CASE
 }
 
-static inline bool is_simple(const ConvTail& t) { return (t.act == Act::none || t.act == Act::relu) && !t.affine && !t.residual_after; }
+// Tails that are done in registers: a residual, then nothing, Relu or Clip.
+static inline bool is_simple(const ConvTail& t) { return (t.act == Act::none || t.act == Act::relu || t.act == Act::clip) && !t.affine && !t.residual_after; }
+
+// The bounds of a simple tail's activation; without any, none.
+struct Bounds {
+  vf low, high;
+  bool any;
+};
+static inline Bounds bounds_of(const ConvTail& t) {
+  const bool clip = t.act == Act::clip;
+  return {splat(clip ? t.alpha : 0.0f), splat(clip ? t.beta : __builtin_inff()), t.act != Act::none};
+}
+static inline vf bound(const Bounds& b, vf x) { return vmin_keep(vmax_keep(x, b.low), b.high); }
 
 // n floats (a multiple of W) at `sums`, bias added already, through the rest of the tail; the residual lies at `residual`
 // and the result goes to y.

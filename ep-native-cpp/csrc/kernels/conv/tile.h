@@ -1,4 +1,4 @@
-// The register tile of convolutions: MR output pixels by NB blocks of 16 channels.
+// The register tile of convolutions: MR output pixels by NV vectors of channels.
 //
 // Accumulators stay in registers over the whole sum; inputs are broadcast from where they lie, one float at a time, so
 // the pixels of a tile may be any constant distance apart. Sizes follow from the register file: 6 pixels x 16 channels of
@@ -17,12 +17,13 @@ constexpr int kTileBlocks = 1, kTilePixels = 6;
 #else
 constexpr int kTileBlocks = 1, kTilePixels = 3;
 #endif
-constexpr int kTileChannels = kTileBlocks * 16;
+constexpr int kTileChannels = kTileBlocks * 16, kTileVectors = kTileChannels / W;
+// A tile of which half the channels at most are wanted: half as wide, and longer where the registers allow.
+constexpr int kHalfVectors = kTileVectors / 2, kHalfPixels = W == 16 ? 14 : 2 * kTilePixels;
 
 // acc += `len` steps from x on; w advances.
-template <int MR, int NB>
-static inline __attribute__((always_inline)) void tile_steps(const float* x, int64_t pixel, int64_t len, const float*& w, vf (&acc)[MR][NB * kLanes16]) {
-  constexpr int NV = NB * kLanes16;
+template <int MR, int NV>
+static inline __attribute__((always_inline)) void tile_steps(const float* x, int64_t pixel, int64_t len, const float*& w, vf (&acc)[MR][NV]) {
 #pragma GCC unroll 1
   for (int64_t k = 0; k < len; k++, w += kTileChannels) {
     vf b[NV];
@@ -54,9 +55,9 @@ static inline __attribute__((always_inline)) const char* fetch_weights(const cha
 
 // acc += the sum over runs and taps; `offset` is the first pixel's, in floats from a run's x. Returns where the fetching of
 // weights has come to.
-template <int MR, int NB>
+template <int MR, int NV>
 static inline __attribute__((always_inline)) const char* tile_sum(const ConvRows& c, int64_t offset, const float* w, const char* next, int64_t next_step,
-                                                                  vf (&acc)[MR][NB * kLanes16]) {
+                                                                  vf (&acc)[MR][NV]) {
   const ConvRun* run = c.runs;
   const ConvRun* const end = run + c.n_runs;
   const int64_t pixel = c.pixel;
@@ -64,19 +65,29 @@ static inline __attribute__((always_inline)) const char* tile_sum(const ConvRows
     for (; run != end; run++) {
       fetch_inputs<MR>(run[1].x + offset, pixel);
       next = fetch_weights(next, next_step);
-      tile_steps<MR, NB>(run->x + offset, pixel, run->len, w, acc);
+      tile_steps<MR, NV>(run->x + offset, pixel, run->len, w, acc);
     }
     return next;
   }
-  const bool apart = pixel >= 16;
+  if (pixel < 16) {
+    // A plain input, whose rows share lines: nothing to fetch.
+    for (; run != end; run++) {
+      const float* row = run->x + offset;
+      for (int64_t h = 0; h < c.kh; h++, row += c.step_h) {
+        const float* x = row;
+        for (int64_t t = 0; t < c.kw; t++, x += c.step_w) tile_steps<MR, NV>(x, pixel, run->len, w, acc);
+      }
+    }
+    return next;
+  }
   for (; run != end; run++) {
     const float* row = run->x + offset;
     for (int64_t h = 0; h < c.kh; h++, row += c.step_h) {
-      if (apart) fetch_inputs<MR>(h + 1 < c.kh ? row + c.step_h : run[1].x + offset, pixel);
+      fetch_inputs<MR>(h + 1 < c.kh ? row + c.step_h : run[1].x + offset, pixel);
       const float* x = row;
       for (int64_t t = 0; t < c.kw; t++, x += c.step_w) {
         next = fetch_weights(next, next_step);
-        tile_steps<MR, NB>(x, pixel, run->len, w, acc);
+        tile_steps<MR, NV>(x, pixel, run->len, w, acc);
       }
     }
   }
@@ -90,11 +101,11 @@ struct Part {
 };
 
 // MR pixels from `offset` on, written to y (pixels 16 floats apart, blocks c.y_plane apart).
-template <int MR, int NB>
+template <int MR, int NV>
 static const char* tile(const ConvRows& c, int64_t offset, const float* w, const float* bias, const float* residual, float* y, const char* next, int64_t next_step, Part part) {
-  constexpr int NV = NB * kLanes16;
+  constexpr int blocks = (NV + kLanes16 - 1) / kLanes16;
   // What the end of a short sum would wait for.
-  for (int b = 0; b < NB; b++) {
+  for (int b = 0; b < blocks; b++) {
     if (residual) fetch_inputs<MR>(residual + b * c.y_plane, 16);
     fetch_inputs<MR>(y + b * c.y_plane, 16);
   }
@@ -112,7 +123,7 @@ static const char* tile(const ConvRows& c, int64_t offset, const float* w, const
 #pragma GCC unroll 4
       for (int v = 0; v < NV; v++) acc[r][v] = load(y + v / kLanes16 * c.y_plane + r * 16 + v % kLanes16 * W);
   }
-  next = tile_sum<MR, NB>(c, offset, w, next, next_step, acc);
+  next = tile_sum<MR, NV>(c, offset, w, next, next_step, acc);
   const ConvTail& t = c.tail;
   if (is_simple(t) || !part.last) {
     if (residual && part.last) {
@@ -121,37 +132,44 @@ static const char* tile(const ConvRows& c, int64_t offset, const float* w, const
 #pragma GCC unroll 4
         for (int v = 0; v < NV; v++) acc[r][v] += load(residual + v / kLanes16 * c.y_plane + r * 16 + v % kLanes16 * W);
     }
-    if (t.act == Act::relu && part.last) {
+    if (part.last && t.act != Act::none) {
+      const Bounds bounds = bounds_of(t);
 #pragma GCC unroll 16
       for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; v++) acc[r][v] = vmax_keep(acc[r][v], vf{});
+        for (int v = 0; v < NV; v++) acc[r][v] = bound(bounds, acc[r][v]);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
       for (int v = 0; v < NV; v++) store(y + v / kLanes16 * c.y_plane + r * 16 + v % kLanes16 * W, acc[r][v]);
+    if (NV < kLanes16) {
+#pragma GCC unroll 16
+      for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+        for (int v = NV; v < kLanes16; v++) store(y + r * 16 + v * W, vf{});
+    }
     return next;
   }
-  alignas(64) float sums[NB][MR * 16];
+  alignas(64) float sums[blocks][MR * 16];
 #pragma GCC unroll 16
   for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; v++) store(sums[v / kLanes16] + r * 16 + v % kLanes16 * W, acc[r][v]);
-  for (int b = 0; b < NB; b++) finish_floats(t, sums[b], residual ? residual + b * c.y_plane : nullptr, y + b * c.y_plane, MR * 16);
+    for (int v = 0; v < blocks * kLanes16; v++) store(sums[v / kLanes16] + r * 16 + v % kLanes16 * W, v < NV ? acc[r][v < NV ? v : 0] : vf{});
+  for (int b = 0; b < blocks; b++) finish_floats(t, sums[b], residual ? residual + b * c.y_plane : nullptr, y + b * c.y_plane, MR * 16);
   return next;
 }
 
-template <int MR, int NB>
+template <int MR, int NV>
 struct Tiles {
   static const char* run(int pixels, const ConvRows& c, int64_t offset, const float* w, const float* bias, const float* residual, float* y, const char* next,
                          int64_t next_step, Part part) {
-    if (pixels == MR) return tile<MR, NB>(c, offset, w, bias, residual, y, next, next_step, part);
-    return Tiles<MR - 1, NB>::run(pixels, c, offset, w, bias, residual, y, next, next_step, part);
+    if (pixels == MR) return tile<MR, NV>(c, offset, w, bias, residual, y, next, next_step, part);
+    return Tiles<MR - 1, NV>::run(pixels, c, offset, w, bias, residual, y, next, next_step, part);
   }
 };
-template <int NB>
-struct Tiles<0, NB> {
+template <int NV>
+struct Tiles<0, NV> {
   static const char* run(int, const ConvRows&, int64_t, const float*, const float*, const float*, float*, const char* next, int64_t, Part) { return next; }
 };
 

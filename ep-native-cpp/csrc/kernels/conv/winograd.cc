@@ -106,7 +106,7 @@ void winograd_input(const WinogradTiles& t) {
 
 // The M x M outputs of a tile, bias added, to y with rows `line` floats apart.
 template <int M>
-static inline void output_tile(const float* points, int64_t step, const float* bias, bool relu, const float* residual, int64_t residual_line, float* y, int64_t line) {
+static inline void output_tile(const float* points, int64_t step, const float* bias, const Bounds& bounds, const float* residual, int64_t residual_line, float* y, int64_t line) {
   constexpr int A = M + 2;
   for (int v = 0; v < 16; v += W) {
     const vf start = load(bias + v);
@@ -128,7 +128,7 @@ static inline void output_tile(const float* points, int64_t step, const float* b
       for (int c = 0; c < M; c++) {
         vf out = o[c] + start;
         if (residual) out += load(residual + r * residual_line + c * 16 + v);
-        if (relu) out = vmax_keep(out, vf{});
+        if (bounds.any) out = bound(bounds, out);
         store(y + r * line + c * 16 + v, out);
       }
     }
@@ -138,7 +138,8 @@ static inline void output_tile(const float* points, int64_t step, const float* b
 template <int M>
 static void output(const WinogradTiles& t) {
   const int64_t line = t.width * 16;
-  const bool simple = is_simple(t.tail), relu = simple && t.tail.act == Act::relu;
+  const bool simple = is_simple(t.tail);
+  const Bounds bounds = simple ? bounds_of(t.tail) : Bounds{};
   const float* points = t.points;
   for (int64_t r = t.row; r < t.row + t.rows; r++) {
     const int64_t rows = t.height - r * M < M ? t.height - r * M : M;
@@ -147,11 +148,11 @@ static void output(const WinogradTiles& t) {
       float* y = t.y + at;
       const float* residual = t.tail.residual ? t.tail.residual + at : nullptr;
       if (simple && rows == M && cols == M) {
-        output_tile<M>(points, t.step, t.tail.bias, relu, residual, line, y, line);
+        output_tile<M>(points, t.step, t.tail.bias, bounds, residual, line, y, line);
         continue;
       }
       alignas(64) float whole[M * M * 16];
-      output_tile<M>(points, t.step, t.tail.bias, false, nullptr, 0, whole, M * 16);
+      output_tile<M>(points, t.step, t.tail.bias, Bounds{}, nullptr, 0, whole, M * 16);
       for (int64_t i = 0; i < rows; i++)
         finish_floats(t.tail, whole + i * M * 16, residual ? residual + i * line : nullptr, y + i * line, cols * 16);
     }
