@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sardonyx.ir.dtypes import STRING, dtype_name, is_float
 from sardonyx.ir.graph import Value
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType, type_string
 
-__all__ = ["Feed", "own", "shape_string"]
+__all__ = ["Feed", "SharedSymbols", "own", "shape_string"]
 
 
 class Feed:
@@ -95,7 +95,7 @@ class Feed:
         if array.dtype.kind == "U":
             return array.astype(STRING)
         if array.dtype.kind == "S":
-            return np.char.decode(array, "utf-8").astype(STRING)
+            return np.char.decode(array, "utf-8", "surrogateescape").astype(STRING)
         if array.dtype == STRING:
             if all(type(s) is str for s in array.flat):
                 return array
@@ -128,6 +128,43 @@ class Feed:
             probe = Feed(Value(self.name, t), None)
             return probe.check(x)
         return np.asarray(x) if not isinstance(x, (list, dict)) and x is not None else x
+
+
+class SharedSymbols:
+    """Where the inputs share a symbolic dimension. Passes take one symbol for one size; a file may use it for two."""
+
+    def __init__(self, feeds: list[Feed]):
+        places: dict[str, list[tuple[int, str, int]]] = {}
+        for i, f in enumerate(feeds):
+            for axis, d in enumerate(f.shape or ()):
+                if isinstance(d, str):
+                    places.setdefault(d, []).append((i, f.name, axis))
+        self.groups = [p for p in places.values() if len(p) > 1]
+
+    def agree(self, values: list[Any]) -> bool:
+        """Whether each symbol has one size in checked feeds."""
+        for (i, _, axis), *rest in self.groups:
+            size = values[i].shape[axis]
+            for j, _, other in rest:
+                if values[j].shape[other] != size:
+                    return False
+        return True
+
+    def guard(self, entry: Callable[[Any], list[Any] | None]) -> Callable[[Any], list[Any] | None]:
+        """`entry`, but None for feeds whose symbols do not agree (or that are not arrays of the declared ranks)."""
+
+        def guarded(given: Any) -> list[Any] | None:
+            try:
+                for (_, name, axis), *rest in self.groups:
+                    size = given[name].shape[axis]
+                    for _, name_b, axis_b in rest:
+                        if given[name_b].shape[axis_b] != size:
+                            return None
+            except (KeyError, AttributeError, IndexError, TypeError):
+                return None
+            return entry(given)
+
+        return guarded if self.groups else entry
 
 
 def shape_string(shape: tuple[Any, ...]) -> str:

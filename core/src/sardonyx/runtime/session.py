@@ -22,7 +22,7 @@ from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType, type_string
 from sardonyx.runtime import discovery
 from sardonyx.runtime.explain import Placement
-from sardonyx.runtime.feeds import Feed, own
+from sardonyx.runtime.feeds import Feed, SharedSymbols, own
 from sardonyx.runtime.iobinding import IOBinding
 from sardonyx.runtime.options import RunOptions, SessionOptions
 from sardonyx.runtime.ortvalue import OrtValue
@@ -97,6 +97,7 @@ class InferenceSession:
             raise foreign("making the session", e) from e
 
     def _create(self) -> None:
+        self._separate = False
         model = self._load()
         self._meta = ModelMetadata(model)
         self._input_args = [_node_arg(v) for v in model.graph.inputs if v.name not in model.overridable]
@@ -104,6 +105,7 @@ class InferenceSession:
         self._output_args = [_node_arg(v, model.output_types.get(v.name)) for v in _renamed_outputs(model)]
         self._output_names = [a.name for a in self._output_args]
         self._feeds = [Feed(v, model.overridable[v.name].numpy() if v.name in model.overridable else None) for v in model.graph.inputs]
+        self._symbols = SharedSymbols(self._feeds)
         self._plan, self._placement = self._compile(model)
         self._warn_fallback()
         self._profile = self._new_profile() if self._options.enable_profiling else None
@@ -114,7 +116,17 @@ class InferenceSession:
         plan_feeds = [(f.name, f.dtype, f.dims()) for f in self._feeds if f.dtype is not None and not f.optional]
         if self._plan.whole is None or self._profile is not None or len(plan_feeds) != len(self._feeds):
             return None
-        return self._plan.whole.bind_feeds(plan_feeds)  # type: ignore[arg-type]
+        entry = self._plan.whole.bind_feeds(plan_feeds)  # type: ignore[arg-type]
+        return entry if entry is None or self._separate else self._symbols.guard(entry)
+
+    def _separate_symbols(self) -> None:
+        """Compile again, for feeds in which one symbol of the file stands for different sizes."""
+        with self._lock:
+            if not self._separate:
+                self._separate = True
+                self._extra.clear()
+                self._plan, self._placement = self._compile(self._load())
+                self._entry = self._bind()
 
     def _timed(self, phase: str, start: float) -> float:
         now = time.perf_counter()
@@ -128,6 +140,10 @@ class InferenceSession:
         for text in model.warnings:
             logger.info("%s", text)
         _replace_initializers(model, o._initializers)
+        if self._separate:
+            from sardonyx.passes.separate_symbols import separate_symbols
+
+            separate_symbols(model.graph)
         self._timed("load", start)
         return model
 
@@ -216,6 +232,8 @@ class InferenceSession:
                 if direct is not None:
                     return direct
             feeds = self._check(input_feed)
+            if self._symbols.groups and not self._separate and not self._symbols.agree(feeds):
+                self._separate_symbols()
             ctx = self._context(run_options) if run_options is not None or self._profile is not None else None
             if output_names is None or len(output_names) == 0:
                 results = self._plan.run(feeds, ctx)
