@@ -172,3 +172,21 @@ def test_bodies_are_lowered(tools):
     model = tools.model_of(nodes, feeds, ["y"], 20, {"axes": ints(0)})
     got = tools.onnxruntime(written(model, 11), feeds)
     np.testing.assert_allclose(got[0], tools.reference(model, feeds)[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("rank", ["known", "unknown"])
+def test_a_flattened_softmax_of_dynamic_shape_is_put_back(tools, op, rank):
+    model = tools.one_node(op, {"x": X}, 11, axis=1)
+    t = model.graph.input[0].type.tensor_type
+    if rank == "unknown":
+        t.ClearField("shape")
+    else:
+        for d in t.shape.dim:
+            d.dim_param = "n"
+    want = tools.onnxruntime(model, {"x": X})
+    proto = written(model, 11)
+    assert [(n.op_type, n.attribute[0].i) for n in proto.graph.node] == [(op, 1)]
+    np.testing.assert_allclose(tools.onnxruntime(proto, {"x": X})[0], want[0], rtol=1e-5)
+    with pytest.raises(InvalidModel, match="kept at version 11"):
+        to_proto(load(model), opset=13)

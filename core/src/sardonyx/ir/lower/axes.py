@@ -60,14 +60,29 @@ def positive_axes(node: Node) -> str | None:
 
 
 @lowering.undo("Reshape", since=14)
-def reshape_14(node: Node) -> str | None:
+def reshape_14(node: Node) -> str | list[Node] | None:
     """A 0 in the shape once always meant the input's dim."""
     if node.attrs.get("allowzero", 0):
         shape = _ints(node, 1)
+        if shape is None and (rows := _matrix_softmax(node)) is not None:
+            return [rows]
         if shape is None or 0 in shape:
             return "its shape may contain a real 0 (allowzero)"
     node.attrs.pop("allowzero", None)
     return None
+
+
+def _matrix_softmax(node: Node) -> Node | None:
+    """The old Softmax, LogSoftmax or Hardmax that became Flatten, itself and this Reshape to the shape of its input."""
+    rows, shape = (v.producer if v is not None else None for v in node.inputs)
+    flat = rows.inputs[0].producer if rows is not None and rows.inputs and rows.inputs[0] is not None else None
+    if rows is None or flat is None or shape is None:
+        return None
+    ours = rows.op in ("Hardmax", "LogSoftmax", "Softmax") and rows.attrs.get("axis", -1) in (-1, 1)
+    if not ours or flat.op != "Flatten" or shape.op != "Shape" or shape.inputs != flat.inputs:
+        return None
+    old = Node(rows.op, flat.inputs, node.outputs, {"axis": flat.attrs.get("axis", 1)}, since=11, name=node.name, origins=node.origins)
+    return old
 
 
 @lowering.undo("Reshape", since=5)

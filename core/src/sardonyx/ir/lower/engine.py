@@ -10,7 +10,7 @@ from sardonyx.ir.functions import replacement
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.schema import Schema, in_force, schema, since_version
 from sardonyx.ir.types import TensorType, type_string
-from sardonyx.ir.upgrade.steps import fresh_names
+from sardonyx.ir.upgrade.steps import fresh_names, is_used
 
 __all__ = ["Lowering", "lower_graph"]
 
@@ -49,6 +49,7 @@ def lower_graph(graph: Graph, domain: str, opset: int, table: Lowering) -> None:
     names = {n.name for n in graph.walk_nodes()}
     for level in graph.walk_graphs():
         done: list[Node] = []
+        idle = {n for n in level.nodes if not _is_read(n)}
         work = deque(level.nodes)
         while work:
             node = work.popleft()
@@ -63,6 +64,13 @@ def lower_graph(graph: Graph, domain: str, opset: int, table: Lowering) -> None:
                 n.graph = level
             work.extendleft(reversed(new))
         level.nodes = done
+        for node in reversed(done):
+            if node not in idle and not _is_read(node):
+                level.remove([node])
+
+
+def _is_read(node: Node) -> bool:
+    return any(is_used(v) for v in node.outputs)
 
 
 def _lower_node(node: Node, opset: int, table: Lowering) -> list[Node] | None:
