@@ -71,7 +71,7 @@ def wheels(session: nox.Session) -> None:
     """Build every wheel and sdist, install each provider from them into an empty environment, and run the demo."""
     session.install("build")
     out = Path("dist").absolute()
-    folders = [p.parent for p in sorted(Path().glob("*/pyproject.toml"))]
+    folders = [Path(package) for package in PACKAGES]
     for folder in folders:
         session.run("python", "-m", "build", "--outdir", str(out), str(folder), silent=True)
     for kind in ("whl", "tar.gz"):
