@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sardonyx.errors import InvalidInput, InvalidModel
+from sardonyx.errors import InvalidInput, InvalidModel, SardonyxError
 from sardonyx.ir import wire
 from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Model
@@ -86,7 +86,12 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
     if isinstance(model, (bytes, bytearray, memoryview)):
         return *_parse(bytes(model) if isinstance(model, bytearray) else model, "the given bytes"), Files(folder, external)
     if type(model).__name__ == "ModelProto" and hasattr(model, "opset_import"):
-        return *_detach(model), Files(folder, external)
+        try:
+            return *_detach(model), Files(folder, external)
+        except SardonyxError:
+            raise
+        except Exception as e:
+            raise InvalidModel(f"the given ModelProto cannot be copied: {e}") from e
     raise InvalidInput(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
 
 

@@ -58,11 +58,13 @@ def assign(
         _prefer_host(graph, shapes, providers, result, wishes or {})
         open_nodes = [n for n in open_nodes if n not in result.owner]
         if not open_nodes:
-            return result
+            break
         pending = [new for node in open_nodes for new in _expand(graph, node)] if depth < MAX_EXPANSION else []
         if not pending:
             break
     stuck = [n for n in graph.nodes if n not in result.owner]
+    if not stuck:
+        return result
     raise NotSupported(_complaint(stuck, providers, result), {n.name: dict(result.refusals.get(n.name, {})) for n in stuck})
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -235,7 +235,7 @@ class InferenceSession:
             if self._symbols.groups and not self._separate and not self._symbols.agree(feeds):
                 self._separate_symbols()
             ctx = self._context(run_options) if run_options is not None or self._profile is not None else None
-            if output_names is None or len(output_names) == 0:
+            if output_names is None or not _names(output_names):
                 results = self._plan.run(feeds, ctx)
             else:
                 results = self._select(output_names, feeds, ctx)
@@ -407,6 +407,13 @@ def _source(model: Any) -> Any:
     if isinstance(model, (str, os.PathLike)):
         return os.path.abspath(os.fspath(model))
     return bytes(model) if isinstance(model, bytearray) else model
+
+
+def _names(output_names: Any) -> list[str]:
+    names = list(output_names) if isinstance(output_names, Iterable) and not isinstance(output_names, (str, bytes)) else [None]
+    if not all(isinstance(n, str) for n in names):
+        raise InvalidInput(f"output_names is a list of names, or None for all outputs, not {output_names!r}")
+    return names
 
 
 def _node_arg(v: Value, declared: Any = None) -> NodeArg:

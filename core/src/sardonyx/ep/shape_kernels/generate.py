@@ -106,10 +106,10 @@ def arange(xp, start, limit, delta, stash=None):
     origin, end, stride = (float(v.astype(stash).item()) for v in (start, limit, delta))
     if stride == 0:
         raise NodeError("Range has delta 0")
-    count = max(0.0, (end - origin) / stride)
-    if not count < 1 << 62:
+    length = (end - origin) / stride
+    if not length < 1 << 62:
         raise NodeError(f"Range from {origin} to {end} by {stride} has no end")
-    count = ceil(count)
+    count = ceil(max(0.0, length))
     check_size((count,), 8)
     steps = xp.arange(count).astype(stash)
     return (steps * stash.type(stride) + stash.type(origin)).astype(dtype, copy=False)

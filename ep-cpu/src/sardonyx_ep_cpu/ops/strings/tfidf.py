@@ -89,7 +89,8 @@ def _count(pool, numbers, min_length, max_length, max_skip):
     count = len(pool.coordinates)
     total = np.zeros(rows * count, np.int64)
     base = np.arange(rows)[:, None] * count
-    for distance in range(1, max_skip + 2):
+    # Tokens further apart than the row is long do not exist.
+    for distance in range(1, min(max_skip + 1, max(1, length - 1)) + 1):
         state = np.zeros((rows, length), np.int64)
         for depth in range(min(max_length, len(pool.keys))):
             width = length - depth * distance
