@@ -10,7 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from sardonyx.errors import InvalidModel
 from sardonyx_conformance.cases.build import model_of, tensor
+from sardonyx_conformance.target import Target
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
@@ -206,3 +208,13 @@ def test_sequence_state(run_op: Any) -> None:
     ]
     model = model_of(outer, [declare("m", INT64, [])], ["y"])
     assert run_op.model(model, {"m": np.array(3)})[0].tolist() == [0, 1, 2]
+
+
+def test_body_input_that_is_an_initializer(target: Target, variant: str) -> None:
+    """A body's input that has an initializer too is a fault of the model, and said to be one."""
+    graph = _without_scan()
+    graph.initializer.append(tensor("s_in", np.array(0)))
+    node = helper.make_node("Loop", ["m", "", "zero"], ["last"], body=graph)
+    model = model_of([node], [declare("m", INT64, []), declare("limit", INT64, [])], ["last"], {"zero": np.array(0)})
+    with pytest.raises(InvalidModel, match="s_in"):
+        target.session(model, variant)
