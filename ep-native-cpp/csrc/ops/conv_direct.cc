@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kCacheFloats = 512 * 1024;  // of input that a chunk keeps in L3 (2 MB)
 constexpr int64_t kStagedFloats = 96 * 1024;  // of staged input, in L2 (384 KB)
+constexpr int64_t kPatchFloats = 128;         // a plain input's patches are gathered up to this size
 constexpr int64_t kPlainChannels = 8;        // inputs of fewer channels are read as they lie in plain layout
 
 struct DirectArgs {
@@ -28,13 +29,40 @@ struct DirectArgs {
   bool flat;    // 1x1 without stride: pixels in one row
   bool staged;
   bool compact;  // staged: only the pixels that a strided 1x1 reads, in one row
+  int64_t patch;  // floats of a gathered patch, 0 where none are; staged then
   int64_t oc, out_width, out_blocks, out_pixels;  // per depth slice: out_width x rows
   int64_t chunk, chunks, splits, tiles, tile;
   const char* next;
   bool parallel;
   decltype(Kernels::conv_rows) conv_rows;
   decltype(Kernels::stage_plane) stage_plane;
+  decltype(Kernels::stage_patches) stage_patches;
 };
+
+// Floats from patch to patch: room for the up to 7 floats that the last segment writes too much.
+int64_t patch_pitch(const DirectArgs& a) { return a.patch == 0 ? 0 : round_up(a.patch + (a.wd.kernel > 4 ? 8 : 4) - a.wd.kernel, 4); }
+
+// Gathers the patches of output rows [first, first + count) of a batch into `out`.
+void gather(const DirectArgs& a, int64_t n, int64_t first, int64_t count, float* out) {
+  StagePatches s{};
+  s.x = a.parts[0] + n * a.part_batch[0];
+  s.channels = a.patch / (a.h.kernel * a.wd.kernel);
+  s.height = a.height;
+  s.width = a.width;
+  s.kh = a.h.kernel;
+  s.kw = a.wd.kernel;
+  s.stride_h = a.h.stride;
+  s.stride_w = a.wd.stride;
+  s.dilation_h = a.h.dilation;
+  s.pad_top = a.h.begin;
+  s.pad_left = a.wd.begin;
+  s.r0 = first;
+  s.rows = count;
+  s.cols = a.out_width;
+  s.pitch = patch_pitch(a);
+  s.out = out;
+  a.stage_patches(s);
+}
 
 // Where plane `e` of batch n at output depth `od` begins, or null if it lies in the padding.
 const float* plane_at(const DirectArgs& a, const PlaneEntry& e, int64_t n, int64_t od) {
@@ -70,6 +98,11 @@ void direct_step(const void* args, Runtime& rt) {
       c.rows = 1;
       c.cols = count;
       at = first * 16;
+    } else if (a.patch) {
+      gather(a, n, first, count, staged);
+      c.kh = c.kw = c.rows = 1;
+      c.cols = count * a.out_width;
+      c.pixel = patch_pitch(a);
     } else {
       c.rows = count;
       c.cols = a.out_width;
@@ -110,7 +143,8 @@ void direct_step(const void* args, Runtime& rt) {
       const int64_t from = std::max(t0, band.tile), to = std::min(t1, band.tile_end);
       if (from >= to) continue;
       int64_t live = 0;
-      for (int64_t r = band.run; r < band.run_end; r++) {
+      if (a.patch) runs[live++] = {staged, a.patch};
+      for (int64_t r = band.run; r < band.run_end && !a.patch; r++) {
         const RunEntry& e = map.runs()[r];
         const float* x = a.staged ? staged + e.plane * staged_plane : plane_at(a, map.planes()[e.plane], n, od);
         runs[live++] = {x + e.lane + at, e.len};
@@ -144,9 +178,9 @@ void pack_step(const void* args, Runtime&) {
 void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, int threads) {
   const int64_t whole = a->flat ? a->out_width : a->h.out;
   const int64_t pitch = a->compact ? a->out_width : a->staged ? (a->out_width - 1) * a->wd.stride + a->wd.reach() + 1 : a->width;
-  const int64_t stride = a->compact ? 1 : a->h.stride;
-  const int64_t per_unit = a->flat ? planes * 16 : planes * stride * pitch * a->unit;  // input floats for one more row (pixel)
-  const int64_t halo = a->flat ? 0 : planes * std::max<int64_t>(0, a->h.reach() + 1 - stride) * pitch * a->unit;
+  const int64_t stride = a->compact ? 1 : a->h.stride, patches = a->out_width * patch_pitch(*a);
+  const int64_t per_unit = a->patch ? patches : a->flat ? planes * 16 : planes * stride * pitch * a->unit;  // input floats for one more row (pixel)
+  const int64_t halo = a->flat || a->patch ? 0 : planes * std::max<int64_t>(0, a->h.reach() + 1 - stride) * pitch * a->unit;
   auto input = [&](int64_t chunk) { return chunk * per_unit + halo; };
   // Either all tiles read an input that lies in L3, or all chunks read the weights again.
   int64_t chunk = std::max<int64_t>(1, ((a->staged ? kStagedFloats : kCacheFloats) - halo) / std::max<int64_t>(per_unit, 1));
@@ -172,7 +206,7 @@ void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, i
   if (a->flat && chunk < whole) chunk = (chunk + pixels - 1) / pixels * pixels;
   a->chunk = chunk;
   a->chunks = (whole + chunk - 1) / chunk;
-  a->staged_floats = a->staged ? round_up(planes * ((chunk - 1) * stride + a->h.reach() + 1) * pitch * a->unit, 16) : 0;
+  a->staged_floats = a->patch ? round_up(chunk * patches + 8, 16) : a->staged ? round_up(planes * ((chunk - 1) * stride + a->h.reach() + 1) * pitch * a->unit, 16) : 0;
 }
 
 }  // namespace
@@ -235,7 +269,8 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
     shape.out_pixels = shape.out_width;
   }
   shape.compact = !plain && c.taps() == 1 && c.w.w.stride > 1 && !c.w.h.padded() && !c.w.w.padded() && !c.w.d.padded();
-  shape.staged = shape.compact || (!shape.flat && (pre || c.w.h.padded() || c.w.w.padded() || c.w.d.padded()));
+  if (plain && c.group == 1 && c.w.spatial <= 2 && c.w.c * c.taps() <= kPatchFloats && c.w.w.kernel <= 8) shape.patch = c.w.c * c.taps();
+  shape.staged = shape.compact || shape.patch || (!shape.flat && (pre || c.w.h.padded() || c.w.w.padded() || c.w.d.padded()));
   shape.oc = c.oc;
   shape.out_blocks = blocks_of(c.oc);
   shape.tiles = tiles;
@@ -254,6 +289,7 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   }
   a->conv_rows = kernels().conv_rows;
   a->stage_plane = kernels().stage_plane;
+  a->stage_patches = kernels().stage_patches;
   p.bind_packed(a->map, flat_map);
   weights.bind(p, a->w);
   if (pre) pre_scale.bind(p, a->pre_scale);

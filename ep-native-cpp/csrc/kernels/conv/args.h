@@ -52,6 +52,16 @@ struct StagePlane {
   float* out;
 };
 
+// Every output's inputs gathered from plain planes: out[rows][cols][pitch], of which channels x kh x kw floats are used (kw
+// at most 8); pitch has room for a last segment of 4 floats, or of 8 where kw is above 4.
+struct StagePatches {
+  const float* x;  // [channels][height][width]
+  int64_t channels, height, width;
+  int64_t kh, kw, stride_h, stride_w, dilation_h, pad_top, pad_left;
+  int64_t r0, rows, cols, pitch;
+  float* out;
+};
+
 // One plane of a depthwise convolution: rows [r0, r1) of the output.
 struct Depthwise {
   const float* x;

@@ -5,6 +5,9 @@
 namespace sx {
 namespace SX_ISA {
 
+typedef float v4 __attribute__((vector_size(16), may_alias, aligned(4)));
+typedef int32_t v4i __attribute__((vector_size(16)));
+
 static inline void zeros(float* p, int64_t n) { __builtin_memset(p, 0, static_cast<size_t>(n) * sizeof(float)); }
 
 // A row of n floats, 16 lanes to a pixel.
@@ -54,8 +57,41 @@ void stage_plane(const StagePlane& s) {
   }
 }
 
-typedef float v4 __attribute__((vector_size(16), may_alias, aligned(4)));
-typedef int32_t v4i __attribute__((vector_size(16)));
+
+// A segment of kw floats for every output of a row: `wide` floats are copied where they lie inside, and what is too much is
+// overwritten by the segment that follows, or falls behind the last.
+static inline void patch_segment(const StagePatches& s, const float* x, float* out, int64_t wide, bool blank) {
+  const int64_t first = (s.pad_left + s.stride_w - 1) / s.stride_w, room = s.width - wide + s.pad_left;
+  int64_t last = room < 0 ? 0 : room / s.stride_w + 1;
+  if (last > s.cols) last = s.cols;
+  for (int64_t c = 0; c < s.cols; c++) {
+    const int64_t left = c * s.stride_w - s.pad_left;
+    if (!blank && c >= first && c < last) {
+      for (; c < last; c++) {
+        const float* from = x + c * s.stride_w - s.pad_left;
+        *reinterpret_cast<v4*>(out + c * s.pitch) = *reinterpret_cast<const v4*>(from);
+        if (wide > 4) *reinterpret_cast<v4*>(out + c * s.pitch + 4) = *reinterpret_cast<const v4*>(from + 4);
+      }
+      c--;
+      continue;
+    }
+    for (int64_t k = 0; k < s.kw; k++) out[c * s.pitch + k] = !blank && left + k >= 0 && left + k < s.width ? x[left + k] : 0;
+  }
+}
+
+void stage_patches(const StagePatches& s) {
+  const int64_t wide = s.kw > 4 ? 8 : 4;
+  for (int64_t r = 0; r < s.rows; r++) {
+    const int64_t top = (s.r0 + r) * s.stride_h - s.pad_top;
+    float* out = s.out + r * s.cols * s.pitch;
+    for (int64_t i = 0; i < s.channels; i++)
+      for (int64_t h = 0; h < s.kh; h++, out += s.kw) {
+        const int64_t row = top + h * s.dilation_h;
+        const bool blank = row < 0 || row >= s.height;
+        patch_segment(s, blank ? s.x : s.x + (i * s.height + row) * s.width, out, wide, blank);
+      }
+  }
+}
 
 static inline void transpose4(v4& a, v4& b, v4& c, v4& d) {
   const v4 ab = __builtin_shuffle(a, b, v4i{0, 4, 1, 5}), AB = __builtin_shuffle(a, b, v4i{2, 6, 3, 7});
