@@ -410,7 +410,7 @@ def _source(model: Any) -> Any:
 
 
 def _names(output_names: Any) -> list[str]:
-    names = list(output_names) if isinstance(output_names, Iterable) and not isinstance(output_names, (str, bytes)) else [None]
+    names: list[Any] = list(output_names) if isinstance(output_names, Iterable) and not isinstance(output_names, (str, bytes)) else [None]
     if not all(isinstance(n, str) for n in names):
         raise InvalidInput(f"output_names is a list of names, or None for all outputs, not {output_names!r}")
     return names
