@@ -132,6 +132,9 @@ class PlanCtx {
   virtual void view(size_t out, size_t in) = 0;
   // The output may be written over input i's storage if that input dies here. True if it will be.
   virtual bool reuse(size_t out, size_t in) = 0;
+  // Whether two inputs lie in one storage, as a tensor and its reshaped form do. An op that reads input b after writing
+  // over input a must not reuse a then.
+  virtual bool same_storage(size_t a, size_t b) = 0;
 
   // An argument block of type T (trivially copyable), zeroed, and a step that runs it.
   template <typename T>

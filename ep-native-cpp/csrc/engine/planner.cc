@@ -322,6 +322,8 @@ class Emit : public PlanCtx {
     return true;
   }
 
+  bool same_storage(size_t a, size_t b) override { return has(a) && has(b) && p_.storage(op.in[a]) == p_.storage(op.in[b]); }
+
   size_t scratch(size_t bytes) override {
     Storage s;
     s.bytes = bytes;

@@ -24,4 +24,59 @@ struct CopyNd {
   int64_t dims[kCopyRank], in_strides[kCopyRank], out_strides[kCopyRank];
 };
 
+// One axis resampled: out[o, i, :] = sum over t of weights[i * taps + t] * in[o, index[i * taps + t], :], with `inner`
+// elements in the last dim, of float or double.
+struct Resample {
+  const void* in;
+  void* out;
+  const int32_t* index;
+  const void* weights;
+  int64_t size, out_size, inner, taps;
+};
+
+// The last two axes resampled at once, in float: rows of the input are resampled along the width when they are first
+// needed, into a ring of `ring` rows of `out_w` floats, a power of two that holds all rows one output row takes.
+struct ResamplePlane {
+  const float* in;
+  float* out;
+  const int32_t *rows, *columns;
+  const float *row_weights, *column_weights;
+  int64_t h, w, out_h, out_w, row_taps, column_taps, ring;
+};
+
+// The 8- and 16-bit integers that numbers are quantized to.
+enum class QType : int32_t { i8, u8, i16, u16 };
+
+// Products of 8-bit matrices: c[m, n] = sum over k of (a[m, k] - a_zero) * (b[k, n] - b_zero), in int32, which wraps
+// around. Zero points are one number or, with the steps 1, one per row of A and column of B; null: 0.
+struct IntegerProduct {
+  const uint8_t *a, *b;
+  const uint8_t *a_zero, *b_zero;
+  int32_t* c;
+  int64_t n, k;
+  int32_t a_zero_step, b_zero_step;
+  int32_t a_signed, b_signed;
+};
+
+// Total int32 to a quantized type: saturate(round(total * multiplier) + zero).
+struct Requantize {
+  const int32_t* total;
+  void* out;
+  int64_t count;
+  float multiplier;
+  int32_t zero;
+  QType type;
+};
+
+// A complex Fourier transform of n = product of `factors` points, in double. `twiddles`: per factor r, for p < m (the
+// product of the factors after it) and 1 <= j < r: cos and sin of -2 pi p j / (r m). `roots`: per factor r above 4, r
+// pairs cos, sin of -2 pi j / r.
+constexpr int kMostFactors = 40;
+struct Fft {
+  int64_t n;
+  int32_t count;
+  int32_t factors[kMostFactors];
+  const double *twiddles, *roots;
+};
+
 }  // namespace sx

@@ -1,0 +1,250 @@
+// RoiAlign and com.microsoft's CropAndResize: regions of images, resampled.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/axes.h"
+#include "ops/copy.h"
+#include "ops/movement.h"
+#include "ops/numbers.h"
+
+namespace sx {
+namespace {
+
+void check_rois(const Shape& x, const Shape& rois, const Shape& images) {
+  if (x.rank != 4 || rois.rank != 2 || rois[1] != 4 || images.rank != 1 || images[0] != rois[0])
+    throw OpError("regions of X [N, C, H, W] are rois [R, 4] with an image each, got " + x.str() + ", " + rois.str() + ", " + images.str());
+}
+
+struct RoiArgs {
+  const char* in;
+  const char* rois;
+  const void* images;
+  char* out;
+  int64_t regions, batch, channels, h, w, out_h, out_w, ratio, chunks;
+  double scale;
+  float extrapolation;
+  int32_t half_pixel, largest, nearest, wide_images;
+
+  int64_t image(int64_t r) const { return wide_images ? static_cast<const int64_t*>(images)[r] : static_cast<const int32_t*>(images)[r]; }
+};
+
+template <typename F>
+void for_regions(const RoiArgs& a, Runtime& rt, F&& f) {
+  for (int64_t r = 0; r < a.regions; r++)
+    if (a.image(r) < 0 || a.image(r) >= a.batch) return rt.fail("batch index %lld is not in [0, %lld)", static_cast<long long>(a.image(r)), static_cast<long long>(a.batch));
+  // A chunk takes a run of (region, channel) pairs.
+  const int64_t n = a.regions * a.channels;
+  auto part = [&](int64_t i) {
+    for (int64_t k = n * i / a.chunks; k < n * (i + 1) / a.chunks; k++) f(k / a.channels, k % a.channels);
+  };
+  if (a.chunks == 1)
+    part(0);
+  else
+    rt.pool->parallel(a.chunks, part);
+}
+
+// Where sample number i of a bin lies on an axis, with its two neighbours. More than one element outside it is 0.
+struct Sample {
+  int64_t low, high;
+  double near, far;
+  bool outside;
+};
+
+// The bins of one axis of a region.
+struct Bins {
+  double start, step;
+  int64_t count, size;
+
+  Bins(double from, double to, int64_t n, int64_t bins, int64_t ratio, bool half_pixel) : start(from), size(n) {
+    const double length = half_pixel ? to - from : std::max(to - from, 1.0);
+    step = length / static_cast<double>(bins);
+    count = n == 0 ? 0 : ratio > 0 ? ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(std::min(step, 1e9))));
+  }
+  Sample at(int64_t bin, int64_t i) const {
+    double x = start + static_cast<double>(bin) * step + (static_cast<double>(i) + 0.5) * step / static_cast<double>(std::max<int64_t>(count, 1));
+    Sample s;
+    s.outside = !(x >= -1 && x <= static_cast<double>(size));
+    x = std::min(std::max(x, 0.0), static_cast<double>(size - 1));
+    s.low = s.outside ? 0 : static_cast<int64_t>(x);
+    s.far = s.outside ? 0 : x - static_cast<double>(s.low);
+    s.near = 1 - s.far;
+    s.high = s.far > 0 ? s.low + 1 : s.low;
+    return s;
+  }
+};
+
+template <typename T>
+T bin_average(const RoiArgs& a, const T* in, const Bins& rows, const Bins& columns, int64_t y, int64_t x) {
+  T sum = 0;
+  for (int64_t i = 0; i < rows.count; i++) {
+    const Sample r = rows.at(y, i);
+    if (r.outside) continue;
+    const T *top = in + r.low * a.w, *bottom = in + r.high * a.w;
+    for (int64_t j = 0; j < columns.count; j++) {
+      const Sample c = columns.at(x, j);
+      if (c.outside) continue;
+      const T near = static_cast<T>(c.near), far = static_cast<T>(c.far);
+      // A neighbour of weight 0 is the sample's own element, read twice.
+      const T above = c.far > 0 ? top[c.low] * near + top[c.high] * far : top[c.low];
+      const T below = c.far > 0 ? bottom[c.low] * near + bottom[c.high] * far : bottom[c.low];
+      sum += r.far > 0 ? above * static_cast<T>(r.near) + below * static_cast<T>(r.far) : above;
+    }
+  }
+  const int64_t count = rows.count * columns.count;
+  return count ? sum / static_cast<T>(count) : T(0);
+}
+
+// Mode max, as onnx's test data and onnxruntime have it: the largest weighted neighbour of any sample.
+template <typename T>
+T bin_largest(const RoiArgs& a, const T* in, const Bins& rows, const Bins& columns, int64_t y, int64_t x) {
+  T most = 0;
+  bool any = false;
+  auto take = [&](T value) {
+    if (!any || value > most || value != value) most = value;
+    any = true;
+  };
+  for (int64_t i = 0; i < rows.count; i++)
+    for (int64_t j = 0; j < columns.count; j++) {
+      const Sample r = rows.at(y, i), c = columns.at(x, j);
+      if (r.outside || c.outside) {
+        take(T(0));
+        continue;
+      }
+      take(in[r.low * a.w + c.low] * static_cast<T>(r.near * c.near));
+      take(in[r.low * a.w + c.high] * static_cast<T>(r.near * c.far));
+      take(in[r.high * a.w + c.low] * static_cast<T>(r.far * c.near));
+      take(in[r.high * a.w + c.high] * static_cast<T>(r.far * c.far));
+    }
+  return most;
+}
+
+template <typename T>
+void roi_align_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const RoiArgs*>(args);
+  for_regions(a, rt, [&](int64_t region, int64_t channel) {
+    auto* box = reinterpret_cast<const T*>(a.rois) + region * 4;
+    const double shift = a.half_pixel ? 0.5 : 0;
+    auto corner = [&](int i) { return static_cast<double>(box[i]) * a.scale - shift; };
+    const Bins rows(corner(1), corner(3), a.h, a.out_h, a.ratio, a.half_pixel), columns(corner(0), corner(2), a.w, a.out_w, a.ratio, a.half_pixel);
+    const T* in = reinterpret_cast<const T*>(a.in) + (a.image(region) * a.channels + channel) * a.h * a.w;
+    T* out = reinterpret_cast<T*>(a.out) + (region * a.channels + channel) * a.out_h * a.out_w;
+    for (int64_t y = 0; y < a.out_h; y++)
+      for (int64_t x = 0; x < a.out_w; x++) out[y * a.out_w + x] = a.largest ? bin_largest(a, in, rows, columns, y, x) : bin_average(a, in, rows, columns, y, x);
+  });
+}
+
+void infer_roi_align(InferCtx& c) {
+  check_rois(c.shape(0), c.shape(1), c.shape(2));
+  Shape out;
+  out.push(c.shape(1)[0]);
+  out.push(c.shape(0)[1]);
+  out.push(c.op.attrs.get("output_height", 1));
+  out.push(c.op.attrs.get("output_width", 1));
+  c.output(0, out);
+}
+
+RoiArgs* emit_roi(PlanCtx& p, StepFn fn) {
+  const Shape &in = p.shape(0), &out = p.out_shape(0);
+  auto* a = p.emit<RoiArgs>(fn);
+  a->regions = out[0];
+  a->batch = in[0];
+  a->channels = in[1];
+  a->h = in[2];
+  a->w = in[3];
+  a->out_h = out[2];
+  a->out_w = out[3];
+  a->chunks = std::min(out[0] * out[1], chunks_for(p, 64 * out.size()));
+  a->wide_images = p.dtype(2) == DType::i64;
+  p.bind_in(a->in, 0);
+  p.bind_in(a->rois, 1);
+  p.bind_in(a->images, 2);
+  p.bind_out(a->out, 0);
+  return a;
+}
+
+void plan_roi_align(PlanCtx& p) {
+  if (p.out_shape(0).size() == 0) return;
+  auto* a = emit_roi(p, p.dtype(0) == DType::f64 ? roi_align_step<double> : roi_align_step<float>);
+  a->ratio = p.op.attrs.get("sampling_ratio", 0);
+  a->scale = p.op.attrs.getf("spatial_scale", 1);
+  a->half_pixel = p.op.attrs.gets("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  a->largest = p.op.attrs.gets("mode", "avg") == "max";
+}
+
+// CropAndResize: regions (y1, x1, y2, x2), normalised, with aligned corners.
+template <typename Context>
+std::vector<int64_t> crop_size(Context& c) {
+  const auto size = c.ints(3);
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1) throw OpError("crop_size must be two positive sizes");
+  return size;
+}
+
+void infer_crop(InferCtx& c) {
+  check_rois(c.shape(0), c.shape(1), c.shape(2));
+  const auto size = crop_size(c);
+  Shape out;
+  out.push(c.shape(1)[0]);
+  out.push(c.shape(0)[1]);
+  out.push(size[0]);
+  out.push(size[1]);
+  c.output(0, out);
+}
+
+Sample crop_at(double from, double to, int64_t size, int64_t out, int64_t i, bool nearest) {
+  const double n = static_cast<double>(size - 1);
+  double x = out == 1 ? 0.5 * (from + to) * n : from * n + static_cast<double>(i) * (to - from) * n / static_cast<double>(out - 1);
+  const double rounded = static_cast<float>(x);
+  Sample s{};
+  s.outside = !(rounded >= 0 && rounded <= n);
+  if (s.outside) return s;
+  if (nearest) x = std::floor(rounded + 0.5);
+  x = std::min(std::max(x, 0.0), n);
+  s.low = static_cast<int64_t>(x);
+  s.far = x - static_cast<double>(s.low);
+  s.near = 1 - s.far;
+  s.high = std::min(s.low + 1, size - 1);
+  return s;
+}
+
+void crop_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const RoiArgs*>(args);
+  for_regions(a, rt, [&](int64_t region, int64_t channel) {
+    auto* box = reinterpret_cast<const float*>(a.rois) + region * 4;
+    const float* in = reinterpret_cast<const float*>(a.in) + (a.image(region) * a.channels + channel) * a.h * a.w;
+    float* out = reinterpret_cast<float*>(a.out) + (region * a.channels + channel) * a.out_h * a.out_w;
+    for (int64_t y = 0; y < a.out_h; y++) {
+      const Sample r = crop_at(box[0], box[2], a.h, a.out_h, y, a.nearest);
+      for (int64_t x = 0; x < a.out_w; x++) {
+        const Sample c = crop_at(box[1], box[3], a.w, a.out_w, x, a.nearest);
+        float value = a.extrapolation;
+        if (!r.outside && !c.outside) {
+          auto across = [&](int64_t row) {
+            const float* line = in + row * a.w;
+            return c.far > 0 ? line[c.low] * static_cast<float>(c.near) + line[c.high] * static_cast<float>(c.far) : line[c.low];
+          };
+          value = across(r.low);
+          if (r.far > 0) value = value * static_cast<float>(r.near) + across(r.high) * static_cast<float>(r.far);
+        }
+        out[y * a.out_w + x] = value;
+      }
+    }
+  });
+}
+
+void plan_crop(PlanCtx& p) {
+  if (p.out_shape(0).size() == 0) return;
+  auto* a = emit_roi(p, crop_step);
+  a->nearest = p.op.attrs.gets("mode", "bilinear") == "nearest";
+  a->extrapolation = static_cast<float>(p.op.attrs.getf("extrapolation_value", 0));
+}
+
+const OpDef kTable[] = {
+    {"RoiAlign", infer_roi_align, plan_roi_align, nullptr},
+    {"com.microsoft.CropAndResize", infer_crop, plan_crop, nullptr},
+};
+
+}  // namespace
+
+OpFamily roi_ops() { return {std::begin(kTable), std::end(kTable)}; }
+
+}  // namespace sx
