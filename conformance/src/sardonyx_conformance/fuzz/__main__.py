@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="time limit of a case (default: 10)")
     parser.add_argument("--memory", type=int, default=MEMORY >> 20, help="limit of address space in MiB, 0 for none (default: 4096)")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--against", help="another engine: answers that differ are shown, and not counted as bad")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--all", action="store_true", help="with --json: every outcome, not only the bad ones")
     args = parser.parse_args(arguments)
@@ -42,10 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         limit=args.seconds,
         memory=args.memory << 20,
         workers=1 if args.only is not None else args.workers,
+        against=args.against,
         done=_progress if sys.stderr.isatty() else lambda outcome: None,
     )
     counts = collections.Counter(o.kind for o in outcomes)
-    bad = sorted((o for o in outcomes if o.kind in BAD or args.all or args.only is not None), key=lambda o: o.index)
+    bad = sorted((o for o in outcomes if o.kind in (*BAD, "differs") or args.all or args.only is not None), key=lambda o: o.index)
     if args.json:
         print(json.dumps({"cases": len(outcomes), "counts": counts, "outcomes": [dataclasses.asdict(o) for o in bad]}, indent=1))
     else:

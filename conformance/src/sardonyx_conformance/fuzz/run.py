@@ -7,10 +7,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from sardonyx_conformance.compare import assert_similar
 from sardonyx_conformance.fuzz.case import KINDS, make_case
 from sardonyx_conformance.fuzz.corpus import Sample, write
 from sardonyx_conformance.fuzz.worker import Outcome, serve
@@ -20,6 +22,7 @@ __all__ = ["BAD", "MEMORY", "run_cases"]
 BAD = ("exception", "internal", "wrong", "crash", "timeout")
 MEMORY = 4 << 30
 START = 120.0
+RTOL, ATOL = 1e-2, 1e-4
 
 
 class Worker:
@@ -76,21 +79,28 @@ def run_cases(
     limit: float = 10.0,
     memory: int = MEMORY,
     workers: int = 2,
+    against: str | None = None,
     done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
-    """The outcomes of the cases, in the order in which they ended. `done` is called with each."""
+    """The outcomes of the cases, in the order in which they ended. `done` is called with each.
+
+    `against` is "onnxruntime", or another provider: where both have an answer, a difference makes the outcome `differs`.
+    """
     todo: SimpleQueue[int] = SimpleQueue()
     for i in indices:
         todo.put(i)
     outcomes: list[Outcome] = []
     lock = threading.Lock()
 
-    def work(worker: Worker) -> None:
+    def work(worker: Worker, oracle: Worker | None) -> None:
         while True:
             try:
                 outcome = worker.run(todo.get_nowait(), limit)
             except Empty:
                 return
+            if oracle is not None and outcome.kind == "ok" and outcome.values is not None:
+                _compare(outcome, oracle.run(outcome.index, limit))
+            outcome.values = None
             outcome.what = outcome.what or make_case(samples, seed, outcome.index, kinds).title
             with lock:
                 outcomes.append(outcome)
@@ -99,8 +109,12 @@ def run_cases(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.pickle"
         write(samples, path)
-        with _pool(workers, Path(folder), (path, seed, ep, kinds, memory, limit)) as pool:
-            threads = [threading.Thread(target=work, args=(w,)) for w in pool]
+        common = (kinds, memory, limit, against is not None)
+        with (
+            _pool(workers, Path(folder), (path, seed, ep, *common)) as pool,
+            _pool(workers if against else 0, Path(folder), (path, seed, against, *common)) as oracles,
+        ):
+            threads = [threading.Thread(target=work, args=pair) for pair in zip_longest(pool, oracles)]
             for t in threads:
                 t.start()
             for t in threads:
@@ -108,9 +122,19 @@ def run_cases(
     return outcomes
 
 
+def _compare(outcome: Outcome, other: Outcome) -> None:
+    """Let the outcome be `differs` if the other engine gave another answer."""
+    if other.kind != "ok" or other.values is None or outcome.values is None:
+        return
+    try:
+        assert_similar(outcome.values, other.values, RTOL, ATOL)
+    except Exception as e:
+        outcome.kind, outcome.name, outcome.detail = "differs", "AssertionError", str(e)
+
+
 @contextmanager
 def _pool(count: int, folder: Path, arguments: tuple[Any, ...]) -> Iterator[list[Worker]]:
-    pool = [Worker(folder / f"stacks{i}.txt", arguments) for i in range(count)]
+    pool = [Worker(folder / f"stacks-{arguments[2]}-{i}.txt", arguments) for i in range(count)]
     try:
         yield pool
     finally:

@@ -22,13 +22,16 @@ from sardonyx_conformance.fuzz.corpus import read
 __all__ = ["CANCEL_AFTER", "Outcome", "serve"]
 
 CANCEL_AFTER = 3.0
+ORACLE = "onnxruntime"
+LARGEST = 1 << 20
 ENDLESS = (b"Loop", b"Scan")
 
 
 @dataclass
 class Outcome:
     """`kind` is ok, error (a SardonyxError), wrong (another answer than the same values gave), exception (any other), internal
-    (an InternalError), crash, timeout. `name` and `detail` tell the exception; `where` the innermost place in the code."""
+    (an InternalError), crash, timeout, differs (from another engine's answer). `name` and `detail` tell the exception; `where`
+    the innermost place in the code; `values` are small outputs, where they are to be compared."""
 
     index: int
     kind: str
@@ -37,11 +40,12 @@ class Outcome:
     detail: str = ""
     where: str = ""
     seconds: float = 0.0
+    values: list[Any] | None = None
 
 
-def serve(conn: Any, log: Path, corpus: Path, seed: int, ep: str, kinds: tuple[str, ...], memory: int, limit: float) -> None:
+def serve(conn: Any, log: Path, corpus: Path, seed: int, ep: str, kinds: tuple[str, ...], memory: int, limit: float, keep: bool) -> None:
     """Run the cases whose numbers come over the pipe, until None comes. Address space is limited to `memory` bytes; the
-    stack of a crash, or of a case that nears its time `limit`, goes to the file `log`."""
+    stack of a crash, or of a case that nears its time `limit`, goes to the file `log`. With `keep` small answers are sent back."""
     stacks = log.open("w")
     faulthandler.enable(stacks)
     if memory:
@@ -57,6 +61,8 @@ def serve(conn: Any, log: Path, corpus: Path, seed: int, ep: str, kinds: tuple[s
         outcome = _outcome(make_case(samples, seed, index, kinds), ep)
         outcome.seconds = time.perf_counter() - start
         faulthandler.cancel_dump_traceback_later()
+        if not keep or sum(getattr(v, "nbytes", 0) for v in outcome.values or ()) > LARGEST:
+            outcome.values = None
         conn.send(outcome)
 
 
@@ -77,7 +83,7 @@ def _outcome(case: FuzzCase, ep: str) -> Outcome:
             assert_similar(got, _run(case.same.model, case.same.feeds, case, ep), 1e-3, 1e-6)
         except BaseException as e:
             return _raised("wrong", case.index, what, e)
-    return Outcome(case.index, "ok", what)
+    return Outcome(case.index, "ok", what, values=got)
 
 
 def _raised(kind: str, index: int, what: str, e: BaseException) -> Outcome:
@@ -103,6 +109,8 @@ def _run(model: bytes, feeds: dict[str, Any], case: FuzzCase, ep: str) -> list[A
 
 
 def _session_run(model: Any, feeds: dict[str, Any], case: FuzzCase, ep: str) -> list[Any]:
+    if ep == ORACLE:
+        return _oracle_run(model, feeds)
     import sardonyx
 
     options = sardonyx.SessionOptions()
@@ -120,3 +128,12 @@ def _session_run(model: Any, feeds: dict[str, Any], case: FuzzCase, ep: str) -> 
         return session.run(None, feeds, run_options)
     finally:
         timer.cancel()
+
+
+def _oracle_run(model: Any, feeds: dict[str, Any]) -> list[Any]:
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    data = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
+    results: list[Any] = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feeds)
+    return results
