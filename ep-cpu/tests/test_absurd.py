@@ -91,6 +91,19 @@ def test_more_pieces_than_outputs():
             call()
 
 
+def test_a_slope_without_bounds_leaves_what_is_positive():
+    x = np.array([-2, 0, 3, np.nan], F)
+    np.testing.assert_array_equal(run("PRelu", x, np.array([np.inf], F)), np.array([-np.inf, 0, 3, np.nan], F))
+    np.testing.assert_array_equal(run("PRelu", x, np.array([np.nan], F)), np.array([np.nan, 0, 3, np.nan], F))
+
+
+def test_modes_that_do_not_exist():
+    q = np.ones((1, 2, 3, 4), F)
+    for mode in (-1, 4):
+        with pytest.raises(NodeError, match="qk_matmul_output_mode"):
+            run("Attention", q, q, q, qk_matmul_output_mode=mode, n_outputs=4)
+
+
 def test_skips_beyond_the_end_of_the_row():
     attrs = {
         "mode": "TF",

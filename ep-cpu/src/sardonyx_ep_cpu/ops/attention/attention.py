@@ -60,6 +60,8 @@ def attention(
         raise NodeError("nonpad_kv_seqlen is for a cache outside the operator: it excludes past_key and past_value")
     if left_window_size < -1 or right_window_size < -1:
         raise NodeError(f"a window size is -1 or not negative, but they are {left_window_size} and {right_window_size}")
+    if not 0 <= qk_matmul_output_mode <= 3:
+        raise NodeError(f"qk_matmul_output_mode is 0, 1, 2 or 3, not {qk_matmul_output_mode}")
     dtype, packed = q.dtype, q.ndim == 3
     if packed:
         if not q_num_heads or not kv_num_heads:

@@ -34,8 +34,7 @@ def leaky_relu(xp, x, *, alpha=0.009999999776482582):
 @ops.add("PRelu", since=7)
 def prelu(xp, x, slope):
     """x above 0, slope x below; the slope broadcasts to x, never the other way (NodeError)."""
-    result = slope * xp.minimum(x, 0)
-    result += xp.maximum(x, 0)
+    result = xp.where(x < 0, slope * x, x)
     if result.shape != x.shape:
         raise NodeError(f"PRelu: slope of shape {slope.shape} does not broadcast to X of shape {x.shape}")
     return result
