@@ -168,3 +168,12 @@ def test_a_permutation_that_is_none():
     with pytest.raises(SardonyxError) as caught:
         session_of(model_of(nodes)).run(None, {"x": X})
     assert not isinstance(caught.value, InternalError)
+
+
+def test_outputs_declared_twice_keep_their_places():
+    nodes = [helper.make_node("Neg", ["x"], ["y"]), helper.make_node("Abs", ["x"], ["z"])]
+    session = session_of(model_of(nodes, outputs=("y", "y", "z")))
+    assert [o.name for o in session.get_outputs()] == ["y", "y", "z"]
+    for got, want in zip(session.run(None, {"x": X}), (-X, -X, X), strict=True):
+        np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(session.run(["z"], {"x": X})[0], X)

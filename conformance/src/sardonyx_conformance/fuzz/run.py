@@ -6,6 +6,7 @@ import multiprocessing
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
@@ -52,6 +53,7 @@ class Worker:
         return Outcome(index, kind, "", name, self._log.read_text(errors="replace").strip("\0")[-3000:])
 
     def _start(self) -> None:
+        self._log.touch()
         context = multiprocessing.get_context("spawn")
         self._conn, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, self._log, *self._arguments), daemon=True)
@@ -113,12 +115,9 @@ def run_cases(
         with (
             _pool(workers, Path(folder), (path, seed, ep, *common)) as pool,
             _pool(workers if against else 0, Path(folder), (path, seed, against, *common)) as oracles,
+            ThreadPoolExecutor(workers) as threads,
         ):
-            threads = [threading.Thread(target=work, args=pair) for pair in zip_longest(pool, oracles)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            list(threads.map(work, *zip(*zip_longest(pool, oracles), strict=True)))
     return outcomes
 
 

@@ -236,7 +236,7 @@ class Model:
     """A loaded model: its graph and what the file says about itself.
 
     `overridable` holds the default of each graph input that has an initializer; `output_types` what the file declares
-    for each output, by name; `warnings` what the file says wrongly and the loader overruled.
+    for each output: (name, type); `warnings` what the file says wrongly and the loader overruled.
     """
 
     graph: Graph
@@ -250,5 +250,5 @@ class Model:
     graph_doc: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
     overridable: dict[str, Tensor] = field(default_factory=dict)
-    output_types: dict[str, ValueType] = field(default_factory=dict)
+    output_types: list[tuple[str, ValueType]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -58,7 +58,7 @@ def load(
         doc=_readable(proto.doc_string),
         graph_doc=_readable(proto.graph.doc_string),
         metadata={_readable(p.key): _readable(p.value) for p in proto.metadata_props},
-        output_types={o.name: type_from_proto(o.type) for o in proto.graph.output},
+        output_types=[(o.name, type_from_proto(o.type)) for o in proto.graph.output],
         warnings=warnings,
     )
     builder = Builder(proto.functions, out.opsets, out.ir_version, tensors, files)

@@ -102,7 +102,8 @@ class InferenceSession:
         self._meta = ModelMetadata(model)
         self._input_args = [_node_arg(v) for v in model.graph.inputs if v.name not in model.overridable]
         self._overridable_args = [_node_arg(v) for v in model.graph.inputs if v.name in model.overridable]
-        self._output_args = [_node_arg(v, model.output_types.get(v.name)) for v in _renamed_outputs(model)]
+        outputs = zip(model.output_types, model.graph.outputs, strict=True)
+        self._output_args = [_node_arg(Value(name, v.type), declared) for (name, declared), v in outputs]
         self._output_names = [a.name for a in self._output_args]
         self._feeds = [Feed(v, model.overridable[v.name].numpy() if v.name in model.overridable else None) for v in model.graph.inputs]
         self._symbols = SharedSymbols(self._feeds)
@@ -420,11 +421,6 @@ def _node_arg(v: Value, declared: Any = None) -> NodeArg:
     t = declared if declared is not None else v.type
     shape = list(t.shape) if isinstance(t, TensorType) and t.shape is not None else []
     return NodeArg(v.name, type_string(t), shape)
-
-
-def _renamed_outputs(model: Model) -> list[Value]:
-    """One Value per declared output, under the declared name (several outputs may be the same value)."""
-    return [Value(name, v.type) for name, v in zip(model.output_types, model.graph.outputs, strict=False)]
 
 
 def _replace_initializers(model: Model, given: dict[str, Any]) -> None:

@@ -66,3 +66,8 @@ def test_resize_11_tf_half_pixel_is_kept(tools):
     constants = {"roi": np.zeros(0, np.float32), "scales": np.float32([1, 1, 2, 2])}
     model = tools.one_node("Resize", {"x": X}, 11, constants, coordinate_transformation_mode="tf_half_pixel_for_nn")
     assert load(model).graph.nodes[0].since == 11
+
+
+def test_a_mode_that_upsample_has_not_stays(tools):
+    model = tools.one_node("Upsample", {"x": X}, 9, {"scales": np.float32([1, 1, 2, 2])}, mode="bogus")
+    assert [n.op for n in load(model).graph.nodes] == ["Upsample"]

@@ -41,6 +41,8 @@ def upsample_9(node: Node) -> bool:
 def upsample_10(node: Node) -> bool | list[Node]:
     """Upsample goes on as Resize; it never shrinks, and maps index i to i / scale, rounded down for `nearest`."""
     mode = node.attrs.get("mode", "nearest")
+    if mode not in ("nearest", "linear", "bilinear"):
+        return False
     attrs = ASYMMETRIC | ({"mode": "nearest", "nearest_mode": "floor"} if mode == "nearest" else {"mode": "linear"})
     return rename(node, "Resize", [node.inputs[0], None, node.inputs[1]], attrs)
 
