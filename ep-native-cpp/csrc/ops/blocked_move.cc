@@ -183,26 +183,30 @@ void infer_resize(InferCtx& c) {
   c.output(0, out);
 }
 
+// Where output i of an axis lies on the input's; `length` is the exact resized size, scale * in.
+double position(const std::string& mode, int64_t i, int64_t in, int64_t out, double scale) {
+  const double o = static_cast<double>(i), length = scale * static_cast<double>(in);
+  if (mode == "asymmetric") return o / scale;
+  if (mode == "align_corners") return length == 1 || out == 1 ? 0 : o * static_cast<double>(in - 1) / (length - 1);
+  if (mode == "pytorch_half_pixel" && out == 1) return 0;
+  return (o + 0.5) / scale - 0.5;
+}
+
 std::shared_ptr<Buffer> taps(const Attributes& attrs, int64_t in, int64_t out, double scale, bool linear) {
   const std::string mode = attrs.gets("coordinate_transformation_mode", "half_pixel"), nearest = attrs.gets("nearest_mode", "round_prefer_floor");
   auto buffer = std::make_shared<Buffer>(static_cast<size_t>(out) * sizeof(Tap));
   Tap* t = static_cast<Tap*>(buffer->data);
+  const double last = static_cast<double>(in - 1);
   for (int64_t i = 0; i < out; i++) {
-    const double o = static_cast<double>(i);
-    double x = (o + 0.5) / scale - 0.5;
-    if (mode == "asymmetric")
-      x = o / scale;
-    else if (mode == "align_corners")
-      x = out == 1 ? 0 : o * static_cast<double>(in - 1) / static_cast<double>(out - 1);
-    else if (mode == "pytorch_half_pixel")
-      x = out == 1 ? 0 : x;
-    const double last = static_cast<double>(in - 1);
+    double x = position(mode, i, in, out, scale);
     if (linear) {
       x = std::min(std::max(x, 0.0), last);
       const double low = std::floor(x);
       t[i] = {static_cast<int64_t>(low), static_cast<int64_t>(std::min(low + 1, last)), static_cast<float>(x - low)};
       continue;
     }
+    // A position that is a half or a whole number but for rounding is one.
+    x = static_cast<double>(static_cast<float>(x));
     double n = std::floor(x);
     if (nearest == "ceil")
       n = std::ceil(x);

@@ -1,4 +1,5 @@
 // Elementwise arithmetic on blocked planes.
+#include "kernels/conv/nan.h"
 #include "kernels/conv/tail.h"
 #include "kernels/table.h"
 
@@ -14,8 +15,8 @@ static inline vf combine(vf x, vf b, vf c) {
     case MapOp::mul: return x * b;
     case MapOp::div: return x / b;
     case MapOp::rdiv: return b / x;
-    case MapOp::max: return vmax(x, b);
-    case MapOp::min: return vmin(x, b);
+    case MapOp::max: return max_or_nan(x, b);
+    case MapOp::min: return min_or_nan(x, b);
     case MapOp::affine: return x * b + c;
     case MapOp::none: return x;
   }

@@ -1,6 +1,6 @@
 // Max and average pools of a blocked plane, and the mean and maximum of a whole one.
+#include "kernels/conv/nan.h"
 #include "kernels/conv/window.h"
-#include "kernels/simd.h"
 #include "kernels/table.h"
 
 namespace sx {
@@ -8,7 +8,7 @@ namespace SX_ISA {
 
 template <PoolKind kind>
 static inline vf join(vf a, vf x) {
-  return kind == PoolKind::max ? vmax(a, x) : a + x;
+  return kind == PoolKind::max ? max_or_nan(a, x) : a + x;
 }
 
 template <int P, PoolKind kind>
@@ -92,9 +92,9 @@ void max_plane(const float* x, int64_t pixels, float* y) {
     int64_t i = 0;
     for (; i + 4 <= pixels; i += 4)
 #pragma GCC unroll 4
-      for (int k = 0; k < 4; k++) m[k] = vmax(m[k], load(x + (i + k) * 16 + v));
-    for (; i < pixels; i++) m[0] = vmax(m[0], load(x + i * 16 + v));
-    store(y + v, vmax(vmax(m[0], m[1]), vmax(m[2], m[3])));
+      for (int k = 0; k < 4; k++) m[k] = max_or_nan(m[k], load(x + (i + k) * 16 + v));
+    for (; i < pixels; i++) m[0] = max_or_nan(m[0], load(x + i * 16 + v));
+    store(y + v, max_or_nan(max_or_nan(m[0], m[1]), max_or_nan(m[2], m[3])));
   }
 }
 

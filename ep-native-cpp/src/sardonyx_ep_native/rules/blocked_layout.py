@@ -7,7 +7,7 @@ plain input is converted once for all of its users or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -114,8 +114,10 @@ class _Layout:
 
     def _joins_channels(self, node: Node) -> bool:
         rank = node.inputs[0].rank if node.inputs[0] is not None else None
+        if rank is None or node.attrs["axis"] % rank != 1:
+            return False
         known = all(v is not None and v.shape is not None and isinstance(v.shape[1], int) for v in node.inputs)
-        return rank is not None and known and node.attrs["axis"] % rank == 1 and 2 * sum(v in self.blocked for v in node.inputs) >= len(node.inputs)
+        return known and 2 * sum(v in self.blocked for v in node.inputs) >= len(node.inputs)
 
     # The machinery.
 
@@ -126,7 +128,7 @@ class _Layout:
         self.blocked.add(out)
         self.done.append(node)
 
-    def _replace(self, node: Node, op: str, inputs: list[Value] | tuple[Value | None, ...], attrs: dict[str, object]) -> None:
+    def _replace(self, node: Node, op: str, inputs: Sequence[Value | None], attrs: dict[str, object]) -> None:
         out = node.outputs[0]
         node.set_inputs(())
         node.outputs = ()
@@ -135,7 +137,7 @@ class _Layout:
         self._emit(new)
 
     def _plain(self, node: Node) -> None:
-        inputs = [self._plain_twin(v) if v in self.blocked else v for v in node.inputs if v is not None or True]
+        inputs = [self._plain_twin(v) if v in self.blocked else v for v in node.inputs]
         if inputs != list(node.inputs):
             node.set_inputs(inputs)
         self.done.append(node)
@@ -188,7 +190,13 @@ def _statistics(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
 def _resizes(node: Node) -> bool:
     """Whether a Resize of a rank-4 tensor is one of the engine's: nearest or linear, of height and width alone."""
     attrs, x = node.attrs, node.inputs[0]
-    if x is None or x.rank != 4 or x.dtype != np.float32 or attrs.get("mode", "nearest") not in ("nearest", "linear") or attrs.get("antialias"):
+    if (
+        x is None
+        or x.rank != 4
+        or x.dtype != np.float32
+        or attrs.get("mode", "nearest") not in ("nearest", "linear")
+        or attrs.get("antialias")
+    ):
         return False
     if attrs.get("coordinate_transformation_mode", "half_pixel") not in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
         return False

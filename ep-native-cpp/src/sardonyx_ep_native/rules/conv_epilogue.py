@@ -59,9 +59,11 @@ def conv_residual(node: Node, graph: Graph) -> Outcome:
 
 def _alike(a: Value, b: Value) -> bool:
     """Whether two tensors may have one shape: equal rank and channels, and no axis that is surely different."""
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape) or not isinstance(a.shape[1], int) or a.shape[1] != b.shape[1]:
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape) or 1 in b.shape[2:]:
         return False
-    return all(x == y or not (isinstance(x, int) and isinstance(y, int)) for x, y in zip(a.shape, b.shape, strict=True)) and 1 not in b.shape[2:]
+    if not isinstance(a.shape[1], int) or a.shape[1] != b.shape[1]:
+        return False
+    return all(x == y or not (isinstance(x, int) and isinstance(y, int)) for x, y in zip(a.shape, b.shape, strict=True))
 
 
 @rule("Mul", "Add")
