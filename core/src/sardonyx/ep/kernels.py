@@ -58,6 +58,14 @@ class Kernel:
     attributes: frozenset[str] = field(default=frozenset())
 
 
+def _keyword_only(function: Callable[..., Any]) -> set[str]:
+    """The names of keyword-only parameters: off the code object, which is much cheaper than inspect.signature."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__"):
+        return {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    return set(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+
+
 class KernelSet:
     """The kernels of one family module, or of a provider (`include` joins families).
 
@@ -85,7 +93,7 @@ class KernelSet:
         """Register the decorated function for `op` from opset `since` up to the next registration (or `until`)."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            names = {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
+            names = _keyword_only(function)
             kernel = Kernel(
                 op=op,
                 domain=self.domain if domain is None else domain,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import cdist as exact_distances
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import InvalidInput
@@ -19,6 +18,8 @@ def cdist(xp, a, b, *, metric="sqeuclidean") -> np.ndarray:
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise InvalidInput(f"CDist needs two matrices of equally long rows, not {a.shape} and {b.shape}")
     if a.dtype == xp.float64:
+        from scipy.spatial.distance import cdist as exact_distances
+
         return exact_distances(a, b, metric)
     # the expanded square cancels, but in double precision to less than one unit of single precision
     a, b, dtype = a.astype(xp.float64), b.astype(xp.float64), a.dtype

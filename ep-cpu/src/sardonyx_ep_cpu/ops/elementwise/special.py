@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scipy import special
-
 __all__ = ["erf", "times_normal_cdf"]
 
 _SHORT = 1024  # elements up to which scipy's element-wise loop beats some twenty calls
@@ -29,6 +27,8 @@ _TAIL_Q = (1.0, 1.6723891497, 1.1992944479, 0.4674315155, 0.10120658577, 0.01022
 def erf(xp: Any, x: Any, out: Any) -> None:
     """The error function, within 7 units in the last place in float32."""
     if x.dtype.itemsize == 8 or x.size <= _SHORT:
+        from scipy import special
+
         special.erf(x, out=out)
         return
     xp.minimum(x, _ERF_LIMIT, out=out)
@@ -43,6 +43,8 @@ def erf(xp: Any, x: Any, out: Any) -> None:
 def times_normal_cdf(xp: Any, x: Any, out: Any) -> None:
     """x Φ(x), Φ the distribution function of the standard normal; no digits are lost where Φ is small."""
     if x.dtype.itemsize == 8 or x.size <= _SHORT:
+        from scipy import special
+
         special.ndtr(x, out=out)
         out *= x
         return

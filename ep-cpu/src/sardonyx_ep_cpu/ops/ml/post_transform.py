@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from sardonyx.errors import InvalidInput
 
@@ -20,6 +19,8 @@ def logistic(xp: Any, x: np.ndarray) -> np.ndarray:
 
 def probit(xp: Any, x: np.ndarray) -> np.ndarray:
     """The quantile of the normal distribution; NaN outside [0, 1]."""
+    from scipy.special import ndtri
+
     return ndtri(x)
 
 
