@@ -53,10 +53,10 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session(python=["3.12", "3.13"])
 def smoke(session: nox.Session) -> None:
-    """core and ep-cpu on the other supported Pythons: install, demo, unit tests of the core."""
-    session.install("pytest", "hypothesis", "onnxruntime", "pillow", *PACKAGES, "./examples/ep-example")
+    """core and ep-cpu on the other supported Pythons: install, demo, sessions and the command line."""
+    session.install("pytest", "hypothesis", "pillow", *PACKAGES, "./examples/ep-example")
     session.run("sardonyx", "demo", "--json")
-    session.run("pytest", "core/tests")
+    session.run("pytest", "core/tests/runtime", "core/tests/cli")
 
 
 @nox.session
