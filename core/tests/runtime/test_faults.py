@@ -8,6 +8,7 @@ from onnx import TensorProto, helper
 import sardonyx
 from sardonyx.ep import Executable
 from sardonyx.errors import InternalError, InvalidInput, InvalidModel, NodeError, ProviderError, SardonyxError
+from sardonyx.passes.dims import reshape_dims
 from sardonyx.runtime import session as session_module
 
 X = np.ones(4, np.float32)
@@ -177,3 +178,15 @@ def test_outputs_declared_twice_keep_their_places():
     for got, want in zip(session.run(None, {"x": X}), (-X, -X, X), strict=True):
         np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(session.run(["z"], {"x": X})[0], X)
+
+
+def test_dims_whose_product_is_no_dim():
+    assert reshape_dims((2**40, 2**40), [-1], 0) == (None,)
+    assert reshape_dims((2**40, 2**20), [-1], 0) == (2**60,)
+    shape = helper.make_tensor("shape", TensorProto.INT64, [1], [-1])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2**40, 2**40])
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["t"]), helper.make_node("Softmax", ["t"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [shape])
+    session = session_of(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+    with pytest.raises(InvalidInput, match="shape"):
+        session.run(None, {"x": X.reshape(2, 2)})

@@ -61,7 +61,8 @@ def reshape_dims(shape: Shape, target: Sequence[Dim], allowzero: int) -> tuple[D
 
 
 def _quotient(shape: Shape, rest: Sequence[Dim]) -> Dim:
-    """product(shape) / product(rest): a number, a symbol, or a new symbol that spells the quotient; None if a dim is unknown."""
+    """product(shape) / product(rest): a number, a symbol, or a new symbol that spells the quotient; None if a dim is unknown or
+    the number exceeds int64."""
     if shape is None or None in shape or None in rest:
         return None
     above, below = Counter(d for d in shape if isinstance(d, str)), Counter(d for d in rest if isinstance(d, str))
@@ -74,7 +75,7 @@ def _quotient(shape: Shape, rest: Sequence[Dim]) -> Dim:
     number, divisor = number // shared, divisor // shared
     if not bottom and divisor == 1:
         if not top:
-            return number
+            return number if number < 1 << 63 else None
         if len(top) == 1 and number == 1:
             return top[0]
     spelled = "*".join([str(number), *top]) + "/" + "*".join([str(divisor), *bottom])

@@ -110,7 +110,7 @@ def arange(xp, start, limit, delta, stash=None):
     if not length < 1 << 62:
         raise NodeError(f"Range from {origin} to {end} by {stride} has no end")
     count = ceil(max(0.0, length))
-    check_size((count,), 8)
+    check_size((count, 3), 8)
     steps = xp.arange(count).astype(stash)
     return (steps * stash.type(stride) + stash.type(origin)).astype(dtype, copy=False)
 

@@ -15,6 +15,7 @@ from math import floor
 import numpy as np
 
 from sardonyx.ep.shapes.axes import normalize_axes
+from sardonyx.ep.shapes.size import check_size
 from sardonyx.errors import NodeError
 
 __all__ = ["ResizeAxis", "ResizeMode", "resize_axis", "resize_sizes"]
@@ -107,6 +108,8 @@ def resize_axis(size: int, out: int, scale: Fraction, mode: ResizeMode, roi: tup
         return ResizeAxis(out, np.arange(out)[:, None], None, None, True)
     if size == 0 or out == 0:
         return ResizeAxis(out, np.zeros((out, 1), np.int64), None, None, False)
+    # Positions, and indices and weights of four taps, each with a temporary.
+    check_size((out, 4), 32)
     position = _positions(size, out, scale, mode.coordinate_transformation_mode, roi)
     rounded = position.astype(np.float32).astype(np.float64)
     outside = (rounded < 0) | (rounded > size - 1) if cropping else None
