@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,6 +81,8 @@ def _serve_badly(conn, *args):
 
 
 def test_dead_and_endless_workers_are_replaced(corpus, monkeypatch):
+    # A spawned worker imports this module by the name pytest gave it, which starts at the repository's root.
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
     monkeypatch.setattr(run, "serve", _serve_badly)
     outcomes = run_cases(corpus, range(4), ep="cpu", workers=1, limit=2.0)
     assert [(o.index, o.kind) for o in outcomes] == [(0, "ok"), (1, "crash"), (2, "timeout"), (3, "ok")]
