@@ -41,8 +41,10 @@ Value to_value(py::handle h, std::vector<py::object>& keep) {
   return v;
 }
 
-// (operator, node name, input ids, output ids, attributes)
-Op to_op(py::handle h) {
+Description to_description(py::handle h, std::vector<py::object>& keep);
+
+// (operator, node name, input ids, output ids, attributes, descriptions of its bodies)
+Op to_op(py::handle h, std::vector<py::object>& keep) {
   auto t = py::cast<py::tuple>(h);
   Op op;
   const auto kind = py::cast<std::string>(t[0]);
@@ -69,20 +71,27 @@ Op to_op(py::handle h) {
         op.attrs.int_lists[key] = py::cast<std::vector<int64_t>>(list);
     }
   }
+  for (auto body : py::cast<py::list>(t[5])) op.bodies.push_back(std::make_shared<Program>(to_description(body, keep)));
   return op;
+}
+
+// (values, ops, input ids, output ids, options, threads)
+Description to_description(py::handle h, std::vector<py::object>& keep) {
+  auto t = py::cast<py::tuple>(h);
+  Description d;
+  for (auto v : py::cast<py::list>(t[0])) d.values.push_back(to_value(v, keep));
+  for (auto o : py::cast<py::list>(t[1])) d.ops.push_back(to_op(o, keep));
+  d.inputs = py::cast<std::vector<ValueId>>(t[2]);
+  d.outputs = py::cast<std::vector<ValueId>>(t[3]);
+  d.options = py::cast<std::map<std::string, int64_t>>(t[4]);
+  d.threads = py::cast<int>(t[5]);
+  return d;
 }
 
 class Engine {
  public:
-  Engine(py::list values, py::list ops, std::vector<ValueId> inputs, std::vector<ValueId> outputs, std::map<std::string, int64_t> options, int threads) {
-    Description d;
-    for (auto v : values) d.values.push_back(to_value(v, keep_));
-    for (auto o : ops) d.ops.push_back(to_op(o));
-    d.inputs = std::move(inputs);
-    d.outputs = std::move(outputs);
-    d.options = std::move(options);
-    d.threads = threads;
-    program_ = std::make_unique<Program>(std::move(d));
+  Engine(py::list values, py::list ops, py::list inputs, py::list outputs, py::dict options, int threads) {
+    program_ = std::make_unique<Program>(to_description(py::make_tuple(values, ops, inputs, outputs, options, threads), keep_));
   }
 
   py::object run(py::handle inputs) { return run_with(inputs, nullptr); }
@@ -307,7 +316,7 @@ PYBIND11_MODULE(_native, m) {
   m.def("isa", [] { return std::string(isa_name(current_isa())); });
   m.def("set_isa", [](const std::string& name) { set_isa(parse_isa(name.c_str())); });
   py::class_<Engine>(m, "Program")
-      .def(py::init<py::list, py::list, std::vector<ValueId>, std::vector<ValueId>, std::map<std::string, int64_t>, int>())
+      .def(py::init<py::list, py::list, py::list, py::list, py::dict, int>())
       .def("run", &Engine::run)
       .def("warm", &Engine::warm)
       .def("bind", &Engine::bind)

@@ -41,12 +41,15 @@ struct Attributes {
   bool has(const std::string& name) const { return ints.count(name) || floats.count(name) || strings.count(name) || int_lists.count(name) || float_lists.count(name); }
 };
 
+class Program;
+
 // One operation of a program: the operator, and indices of its input and output values.
 struct Op {
   const struct OpDef* def = nullptr;
   std::string name;                // of the node, for messages and profiles
   std::vector<ValueId> in, out;    // kAbsent where an optional one is absent
   Attributes attrs;
+  std::vector<std::shared_ptr<Program>> bodies;  // of If, Loop, Scan
 };
 
 // A value: an input, a constant, or the output of an op.

@@ -78,6 +78,22 @@ void Program::warm(const View* inputs) {
   }
 }
 
+std::vector<Made> Program::run(const View* inputs) {
+  auto plan = whole(inputs);
+  if (!plan) return run_segments(inputs, nullptr, nullptr);
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  std::vector<Made> made;
+  for (size_t i = 0; i < d_.inputs.size(); i++) in.push_back(inputs[i].data);
+  for (size_t j = 0; j < plan->out.size(); j++) {
+    const Value& value = d_.values[plan->out[j]];
+    made.push_back({plan->out_shapes[j], value.dtype, std::make_shared<Buffer>(static_cast<size_t>(storage_size(plan->out_shapes[j], value.layout)) * item_size(value.dtype))});
+    out.push_back(made.back().data->data);
+  }
+  plan->run(in.data(), out.data(), pool(), d_, nullptr, nullptr);
+  return made;
+}
+
 std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel) {
   struct Held {
     View view;

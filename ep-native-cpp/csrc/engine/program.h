@@ -91,6 +91,9 @@ class Program {
   // Plan the first segment for inputs of these shapes, without data. Does nothing where planning needs the data.
   void warm(const View* inputs);
 
+  // Run, as a whole if possible; the outputs are made here.
+  std::vector<Made> run(const View* inputs);
+
   // Run by segments; the outputs are made here.
   std::vector<Made> run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel);
 

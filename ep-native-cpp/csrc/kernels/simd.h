@@ -60,12 +60,12 @@ static inline void store_part(float* p, vf v, int n) {
 }
 #endif
 
-// IEEE maximum and minimum that keep a NaN of either side (ONNX's Max, Min, Relu, Clip).
+// IEEE maximum and minimum that keep a NaN of either side (ONNX's Max, Min). x86 gives the second operand where one is NaN.
 static inline vf vmax(vf a, vf b) {
 #if SX_WIDTH == 16
-  vf m = (vf)_mm512_max_ps((__m512)b, (__m512)a);
+  vf m = (vf)_mm512_max_ps((__m512)a, (__m512)b);
 #elif SX_WIDTH == 8
-  vf m = (vf)_mm256_max_ps((__m256)b, (__m256)a);
+  vf m = (vf)_mm256_max_ps((__m256)a, (__m256)b);
 #else
   vf m = a > b ? a : b;
 #endif
@@ -73,9 +73,9 @@ static inline vf vmax(vf a, vf b) {
 }
 static inline vf vmin(vf a, vf b) {
 #if SX_WIDTH == 16
-  vf m = (vf)_mm512_min_ps((__m512)b, (__m512)a);
+  vf m = (vf)_mm512_min_ps((__m512)a, (__m512)b);
 #elif SX_WIDTH == 8
-  vf m = (vf)_mm256_min_ps((__m256)b, (__m256)a);
+  vf m = (vf)_mm256_min_ps((__m256)a, (__m256)b);
 #else
   vf m = a < b ? a : b;
 #endif

@@ -1,4 +1,4 @@
-// BlockMap: act(a op b) of blocked tensors, with ONNX's broadcasting.
+// BlockMap: act(a op b) of blocked tensors, with ONNX's broadcasting; BlockNorm: normalisation over the channels.
 #include <algorithm>
 #include <iterator>
 
@@ -193,7 +193,52 @@ void plan_map(PlanCtx& p) {
   finish_output(p, 0, y);
 }
 
-const OpDef kTable[] = {{"BlockMap", infer_map, plan_map, nullptr}};
+struct NormArgs {
+  NormPixels n;
+  int64_t images, pixels, chunks;
+  decltype(Kernels::norm_pixels) run;
+  bool parallel;
+};
+
+void norm_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const NormArgs*>(args);
+  run_jobs(rt, a.images * a.chunks, a.parallel, [&a](int64_t job, int64_t) {
+    const int64_t image = job / a.chunks, chunk = job % a.chunks, floats = blocks_of(a.n.channels) * a.n.plane;
+    NormPixels n = a.n;
+    n.x += image * floats;
+    n.y += image * floats;
+    a.run(n, a.pixels * chunk / a.chunks, a.pixels * (chunk + 1) / a.chunks);
+  });
+}
+
+void infer_norm(InferCtx& c) { c.output(0, c.shape(0)); }
+
+// Inputs: x [N, C, ...], scale [C], shift [C] or absent.
+void plan_norm(PlanCtx& p) {
+  const Shape& s = p.shape(0);
+  if (s.size() == 0) return;
+  if (p.shape(1).size() != s[1] || (p.has(2) && p.shape(2).size() != s[1])) throw OpError("scale and bias must hold one number per channel of " + s.str());
+  const int64_t padded = blocks_of(s[1]) * kBlock;
+  const Packed scale = padded_vector(p, 1, s[1], padded), shift = padded_vector(p, 2, s[1], padded);
+  const Operand x = blocked_input(p, 0), y = blocked_output(p, 0);
+  auto* a = p.emit<NormArgs>(norm_step);
+  *a = {};
+  a->n.channels = s[1];
+  a->pixels = s.size(2, s.rank);
+  a->n.plane = a->pixels * kBlock;
+  a->n.epsilon = static_cast<float>(p.op.attrs.getf("epsilon", 1e-5));
+  a->images = s[0];
+  a->run = kernels().norm_pixels;
+  a->parallel = p.threads() > 1 && worth_parallel(s.size() * 8);
+  a->chunks = a->parallel ? std::min<int64_t>(a->pixels, 4 * p.threads()) : 1;
+  x.bind(p, a->n.x);
+  y.bind(p, a->n.y);
+  scale.bind(p, a->n.scale);
+  shift.bind(p, a->n.shift);
+  finish_output(p, 0, y);
+}
+
+const OpDef kTable[] = {{"BlockMap", infer_map, plan_map, nullptr}, {"BlockNorm", infer_norm, plan_norm, nullptr}};
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace sx {
 namespace {
 
-constexpr int kMostAxes = 3;
+constexpr int kMostAxes = 3, kMostTaps = 64;
 enum class Mode : int32_t { nearest, linear, cubic };
 enum class Padding : int32_t { zeros, border, reflection };
 
@@ -23,7 +23,7 @@ struct GridArgs {
   Padding padding;
   int32_t align;
   int64_t size[kMostAxes];  // of the input's spatial axes
-  int64_t chunks;
+  int64_t chunks;  // per image
 };
 
 // x mirrored at low and high until it lies between them; x itself where it already does.
@@ -95,58 +95,110 @@ Taps<G> taps_of(const GridArgs& a, G g, int64_t size) {
   return t;
 }
 
+// The elements that one point reads, with weights: exactly `want` of them. A tap that reads nothing takes over half of
+// the heaviest other one, so that no NaN or inf comes from it; false if none reads anything.
+template <typename W>
+bool complete(int64_t* offsets, W* weights, int count, int want) {
+  if (count == 0) return false;
+  if (count == want) return true;
+  int heaviest = 0;
+  for (int i = 1; i < count; i++)
+    if (std::fabs(weights[i]) > std::fabs(weights[heaviest])) heaviest = i;
+  for (int i = count; i < want; i++) {
+    weights[heaviest] /= 2;
+    weights[i] = weights[heaviest];
+    offsets[i] = offsets[heaviest];
+  }
+  return true;
+}
+
+// All elements and weights of point p of image n; their number.
+template <typename Grid, typename W>
+int taps_of_point(const GridArgs& a, int64_t p, int64_t* offsets, W* weights) {
+  using G = Wide<Grid>;
+  auto* grid = reinterpret_cast<const Grid*>(a.grid) + p * a.axes;
+  int count = 1;
+  offsets[0] = 0;
+  weights[0] = 1;
+  for (int k = 0; k < a.axes; k++) {
+    // The grid counts axes from the last.
+    const Taps<G> t = taps_of<G>(a, static_cast<G>(grid[a.axes - 1 - k]), a.size[k]);
+    int64_t more[kMostTaps];
+    W more_weights[kMostTaps];
+    int next = 0;
+    for (int i = 0; i < count; i++)
+      for (int j = 0; j < t.count; j++)
+        if (t.index[j] >= 0) {
+          more[next] = offsets[i] * a.size[k] + t.index[j];
+          more_weights[next++] = weights[i] * static_cast<W>(t.weight[j]);
+        }
+    count = next;
+    std::copy(more, more + count, offsets);
+    std::copy(more_weights, more_weights + count, weights);
+  }
+  return count;
+}
+
+// Points [begin, end), all of one image: in runs, whose taps are found once for all channels.
 template <typename T, typename Grid>
 void sample_points(const GridArgs& a, int64_t begin, int64_t end) {
   using W = Wide<T>;
-  using G = Wide<Grid>;
+  constexpr int64_t kRun = 32;
   int64_t plane = 1;
-  for (int k = 0; k < a.axes; k++) plane *= a.size[k];
-  for (int64_t p = begin; p < end; p++) {
-    const int64_t n = p / a.points, at = p % a.points;
-    auto* grid = reinterpret_cast<const Grid*>(a.grid) + p * a.axes;
-    int64_t offsets[64];
-    W weights[64];
-    int count = 1;
-    offsets[0] = 0;
-    weights[0] = 1;
-    for (int k = 0; k < a.axes; k++) {
-      // The grid counts axes from the last.
-      const Taps<G> t = taps_of<G>(a, static_cast<G>(grid[a.axes - 1 - k]), a.size[k]);
-      int64_t more[64];
-      W more_weights[64];
-      int next = 0;
-      for (int i = 0; i < count; i++)
-        for (int j = 0; j < t.count; j++)
-          if (t.index[j] >= 0) {
-            more[next] = offsets[i] * a.size[k] + t.index[j];
-            more_weights[next++] = weights[i] * static_cast<W>(t.weight[j]);
-          }
-      count = next;
-      std::copy(more, more + count, offsets);
-      std::copy(more_weights, more_weights + count, weights);
+  int taps = 1;
+  for (int k = 0; k < a.axes; k++) {
+    plane *= a.size[k];
+    taps *= a.mode == Mode::nearest ? 1 : a.mode == Mode::linear ? 2 : 4;
+  }
+  int64_t offsets[kMostTaps * kRun];
+  W weights[kMostTaps * kRun];
+  bool inside[kRun];
+  const int64_t n = begin / a.points;
+  for (int64_t first = begin; first < end; first += kRun) {
+    const int64_t run = std::min(kRun, end - first);
+    for (int64_t p = 0; p < run; p++) {
+      int64_t* o = offsets + p * taps;
+      W* w = weights + p * taps;
+      int64_t found[kMostTaps];
+      W found_weights[kMostTaps];
+      inside[p] = complete(found, found_weights, taps_of_point<Grid>(a, first + p, found, found_weights), taps);
+      for (int t = 0; t < taps; t++) {
+        o[t] = inside[p] ? found[t] : 0;
+        w[t] = found_weights[t];
+      }
     }
     const T* in = reinterpret_cast<const T*>(a.in) + n * a.channels * plane;
-    T* out = reinterpret_cast<T*>(a.out) + n * a.channels * a.points + at;
-    for (int64_t c = 0; c < a.channels; c++, in += plane, out += a.points) {
-      if (a.mode == Mode::nearest) {
-        *out = count ? in[offsets[0]] : T(0.0f);
-        continue;
+    T* out = reinterpret_cast<T*>(a.out) + n * a.channels * a.points + first % a.points;
+    for (int64_t c = 0; c < a.channels; c++, in += plane, out += a.points)
+      for (int64_t p = 0; p < run; p++) {
+        const int64_t* o = offsets + p * taps;
+        const W* w = weights + p * taps;
+        if (!inside[p]) {
+          out[p] = T(0.0f);
+        } else if (a.mode == Mode::nearest) {
+          out[p] = in[o[0]];
+        } else if (taps == 4) {
+          out[p] = static_cast<T>(w[0] * static_cast<W>(in[o[0]]) + w[1] * static_cast<W>(in[o[1]]) + w[2] * static_cast<W>(in[o[2]]) + w[3] * static_cast<W>(in[o[3]]));
+        } else {
+          W sum = 0;
+          for (int t = 0; t < taps; t++) sum += w[t] * static_cast<W>(in[o[t]]);
+          out[p] = static_cast<T>(sum);
+        }
       }
-      W sum = 0;
-      for (int i = 0; i < count; i++) sum += weights[i] * static_cast<W>(in[offsets[i]]);
-      *out = static_cast<T>(sum);
-    }
   }
 }
 
 template <typename T, typename Grid>
 void grid_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const GridArgs*>(args);
-  const int64_t n = a.batch * a.points;
+  auto part = [&a](int64_t i) {
+    const int64_t n = i / a.chunks, chunk = i % a.chunks;
+    sample_points<T, Grid>(a, n * a.points + a.points * chunk / a.chunks, n * a.points + a.points * (chunk + 1) / a.chunks);
+  };
   if (a.chunks == 1)
-    sample_points<T, Grid>(a, 0, n);
+    for (int64_t i = 0; i < a.batch; i++) part(i);
   else
-    rt.pool->parallel(a.chunks, [&](int64_t i) { sample_points<T, Grid>(a, n * i / a.chunks, n * (i + 1) / a.chunks); });
+    rt.pool->parallel(a.batch * a.chunks, part);
 }
 
 void infer_grid_sample(InferCtx& c) {
@@ -175,7 +227,7 @@ void plan_grid_sample(PlanCtx& p) {
   a->points = out.size(2, out.rank);
   a->axes = in.rank - 2;
   for (int k = 0; k < a->axes; k++) a->size[k] = in[2 + k];
-  a->chunks = std::min(a->batch * a->points, chunks_for(p, 32 * out.size()));
+  a->chunks = std::min(a->points, chunks_for(p, 32 * out.size()));
   p.bind_in(a->in, 0);
   p.bind_in(a->grid, 1);
   p.bind_out(a->out, 0);

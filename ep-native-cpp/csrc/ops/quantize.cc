@@ -46,42 +46,39 @@ struct QuantizeArgs {
   DType precision;
   decltype(Kernels::quantize_run) quantize;
   decltype(Kernels::dequantize_run) dequantize;
+  decltype(Kernels::quantize_each) quantize_each;
+  decltype(Kernels::dequantize_each) dequantize_each;
 };
 
-// Calls f(first element, elements, parameter) for runs of elements that share a scale, cut into chunks.
+// Calls f(first element, elements, parameter, step) for runs of elements, whose parameters are `step` (0 or 1) apart,
+// cut into chunks.
 template <typename F>
 void for_runs(const QuantizeArgs& a, Runtime& rt, F&& f) {
   const Spread& s = a.s;
+  auto cut = [&](int64_t runs, auto&& one) {
+    auto part = [&](int64_t i) {
+      for (int64_t r = runs * i / a.chunks; r < runs * (i + 1) / a.chunks; r++) one(r);
+    };
+    a.chunks == 1 ? part(0) : rt.pool->parallel(a.chunks, part);
+  };
   if (s.outer * s.dim == 1 && s.inner_step == 0) {
     // One scale for all: chunks are parts of the one run.
     auto part = [&](int64_t i) {
       const int64_t from = s.inner * i / a.chunks, to = s.inner * (i + 1) / a.chunks;
-      if (to > from) f(from, to - from, int64_t{0});
+      if (to > from) f(from, to - from, int64_t{0}, 0);
     };
     return a.chunks == 1 ? part(0) : rt.pool->parallel(a.chunks, part);
   }
-  if (s.inner == 1 && s.block > 1) {
+  if (s.inner == 1 && s.block == 1) return cut(s.outer, [&](int64_t r) { f(r * s.dim, s.dim, r * s.outer_step, 1); });
+  if (s.inner == 1) {
     // Blocks along the last axis are the runs.
-    const int64_t blocks = ceil_div(s.dim, s.block), runs = s.outer * blocks;
-    auto part = [&](int64_t i) {
-      for (int64_t r = runs * i / a.chunks; r < runs * (i + 1) / a.chunks; r++) {
-        const int64_t from = r % blocks * s.block;
-        f(r / blocks * s.dim + from, std::min(s.block, s.dim - from), r);
-      }
-    };
-    return a.chunks == 1 ? part(0) : rt.pool->parallel(a.chunks, part);
+    const int64_t blocks = ceil_div(s.dim, s.block);
+    return cut(s.outer * blocks, [&](int64_t r) {
+      const int64_t from = r % blocks * s.block;
+      f(r / blocks * s.dim + from, std::min(s.block, s.dim - from), r, 0);
+    });
   }
-  const int64_t rows = s.outer * s.dim;
-  auto part = [&](int64_t i) {
-    for (int64_t r = rows * i / a.chunks; r < rows * (i + 1) / a.chunks; r++) {
-      const int64_t parameter = r / s.dim * s.outer_step + r % s.dim / s.block * s.dim_step;
-      if (s.inner_step == 0)
-        f(r * s.inner, s.inner, parameter);
-      else
-        for (int64_t k = 0; k < s.inner; k++) f(r * s.inner + k, int64_t{1}, parameter + k);
-    }
-  };
-  a.chunks == 1 ? part(0) : rt.pool->parallel(a.chunks, part);
+  cut(s.outer * s.dim, [&](int64_t r) { f(r * s.inner, s.inner, r / s.dim * s.outer_step + r % s.dim / s.block * s.dim_step, static_cast<int>(s.inner_step)); });
 }
 
 float in_precision(float x, DType precision) { return precision == DType::f16 ? static_cast<float>(Half(x)) : precision == DType::bf16 ? static_cast<float>(BFloat(x)) : x; }
@@ -94,13 +91,18 @@ void quantize_step(const void* args, Runtime& rt) {
   auto* zeros = reinterpret_cast<const Q*>(a.zero);
   auto* x = reinterpret_cast<const X*>(a.x);
   auto* y = reinterpret_cast<Q*>(a.y);
-  for_runs(a, rt, [&](int64_t first, int64_t n, int64_t parameter) {
-    const float zero = zeros ? static_cast<float>(zeros[parameter]) : 0;
-    const float scale = in_precision(static_cast<float>(scales[parameter]), a.precision);
-    if (std::is_same<X, float>::value && a.precision == DType::f32) return a.quantize(reinterpret_cast<const float*>(x + first), y + first, n, scale, zero, a.type);
-    for (int64_t i = first; i < first + n; i++) {
-      const float real = in_precision(in_precision(static_cast<float>(x[i]), a.precision) / scale, a.precision);
-      y[i] = real == real ? saturated<Q>(std::nearbyint(real) + zero) : Q(0);
+  for_runs(a, rt, [&](int64_t first, int64_t n, int64_t parameter, int step) {
+    if constexpr (std::is_same<X, float>::value && std::is_same<S, float>::value) {
+      if (a.precision == DType::f32) {
+        if (step == 1) return a.quantize_each(x + first, y + first, n, scales + parameter, zeros ? zeros + parameter : nullptr, a.type);
+        return a.quantize(x + first, y + first, n, scales[parameter], zeros ? static_cast<float>(zeros[parameter]) : 0, a.type);
+      }
+    }
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t k = parameter + i * step;
+      const float scale = in_precision(static_cast<float>(scales[k]), a.precision), zero = zeros ? static_cast<float>(zeros[k]) : 0;
+      const float real = in_precision(in_precision(static_cast<float>(x[first + i]), a.precision) / scale, a.precision);
+      y[first + i] = real == real ? saturated<Q>(std::nearbyint(real) + zero) : Q(0);
     }
   });
 }
@@ -124,11 +126,12 @@ void infer_same(InferCtx& c) {
 QuantizeArgs* emit_quantize(PlanCtx& p, StepFn fn, DType quantized) {
   auto* a = p.emit<QuantizeArgs>(fn);
   a->s = spread_of(p.shape(0), p.shape(1), p.op.attrs.get("axis", 1), p.op.attrs.get("block_size", 0));
-  const int64_t rows = a->s.outer * a->s.dim;
-  a->chunks = std::min(rows == 1 ? a->s.inner : rows, chunks_for(p, 8 * p.shape(0).size()));
+  a->chunks = chunks_for(p, 8 * p.shape(0).size());
   if (quantized != DType::i32) a->type = qtype_of(quantized);
   a->quantize = kernels().quantize_run;
   a->dequantize = kernels().dequantize_run;
+  a->quantize_each = kernels().quantize_each;
+  a->dequantize_each = kernels().dequantize_each;
   p.bind_in(a->x, 0);
   p.bind_in(a->scale, 1);
   if (p.has(2)) p.bind_in(a->zero, 2);
@@ -165,12 +168,15 @@ void dequantize_step(const void* args, Runtime& rt) {
   auto* x = reinterpret_cast<const Q*>(a.x);
   auto* y = reinterpret_cast<Y*>(a.y);
   using W = typename std::conditional<sizeof(Q) == 4, double, float>::type;
-  for_runs(a, rt, [&](int64_t first, int64_t n, int64_t parameter) {
-    const W scale = static_cast<W>(static_cast<float>(scales[parameter])), zero = zeros ? static_cast<W>(zeros[parameter]) : W(0);
-    if constexpr (std::is_same<Y, float>::value && sizeof(Q) < 4) {
-      a.dequantize(x + first, y + first, n, scale, zero, a.type);
-    } else {
-      for (int64_t i = first; i < first + n; i++) y[i] = static_cast<Y>(static_cast<float>((static_cast<W>(x[i]) - zero) * scale));
+  for_runs(a, rt, [&](int64_t first, int64_t n, int64_t parameter, int step) {
+    if constexpr (std::is_same<Y, float>::value && std::is_same<S, float>::value && sizeof(Q) < 4) {
+      if (step == 1) return a.dequantize_each(x + first, y + first, n, scales + parameter, zeros ? zeros + parameter : nullptr, a.type);
+      return a.dequantize(x + first, y + first, n, scales[parameter], zeros ? static_cast<float>(zeros[parameter]) : 0, a.type);
+    }
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t k = parameter + i * step;
+      const W scale = static_cast<W>(static_cast<float>(scales[k])), zero = zeros ? static_cast<W>(zeros[k]) : W(0);
+      y[first + i] = static_cast<Y>(static_cast<float>((static_cast<W>(x[first + i]) - zero) * scale));
     }
   });
 }
@@ -191,6 +197,7 @@ struct DynamicArgs {
   uint8_t* zero;   // may be null
   int64_t count, chunks;
   decltype(Kernels::quantize_run) quantize;
+  decltype(Kernels::range_of) range;
 };
 
 void infer_dynamic(InferCtx& c) {
@@ -202,10 +209,7 @@ void infer_dynamic(InferCtx& c) {
 void dynamic_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const DynamicArgs*>(args);
   float low = 0, high = 0;
-  for (int64_t i = 0; i < a.count; i++) {
-    low = a.x[i] < low ? a.x[i] : low;
-    high = a.x[i] > high ? a.x[i] : high;
-  }
+  a.range(a.x, a.count, &low, &high);
   float scale = (high - low) / 255.0f;
   if (scale == 0) scale = 1;
   const float zero = std::min(std::max(std::nearbyint(-low / scale), 0.0f), 255.0f);
@@ -224,6 +228,7 @@ void plan_dynamic(PlanCtx& p) {
   a->count = p.shape(0).size();
   a->chunks = chunks_for(p, 8 * a->count);
   a->quantize = kernels().quantize_run;
+  a->range = kernels().range_of;
   p.bind_in(a->x, 0);
   if (p.has_out(0)) p.bind_out(a->y, 0);
   if (p.has_out(1)) p.bind_out(a->scale, 1);

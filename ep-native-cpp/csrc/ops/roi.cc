@@ -32,10 +32,11 @@ template <typename F>
 void for_regions(const RoiArgs& a, Runtime& rt, F&& f) {
   for (int64_t r = 0; r < a.regions; r++)
     if (a.image(r) < 0 || a.image(r) >= a.batch) return rt.fail("batch index %lld is not in [0, %lld)", static_cast<long long>(a.image(r)), static_cast<long long>(a.batch));
-  // A chunk takes a run of (region, channel) pairs.
-  const int64_t n = a.regions * a.channels;
+  // A job is a region and a run of its channels.
+  constexpr int64_t kRun = 64;
+  const int64_t runs = (a.channels + kRun - 1) / kRun, n = a.regions * runs;
   auto part = [&](int64_t i) {
-    for (int64_t k = n * i / a.chunks; k < n * (i + 1) / a.chunks; k++) f(k / a.channels, k % a.channels);
+    for (int64_t k = n * i / a.chunks; k < n * (i + 1) / a.chunks; k++) f(k / runs, k % runs * kRun, std::min(a.channels, (k % runs + 1) * kRun));
   };
   if (a.chunks == 1)
     part(0);
@@ -73,25 +74,62 @@ struct Bins {
   }
 };
 
+// The samples of all bins of an axis as elements with weights; those outside have weights of 0.
 template <typename T>
-T bin_average(const RoiArgs& a, const T* in, const Bins& rows, const Bins& columns, int64_t y, int64_t x) {
-  T sum = 0;
-  for (int64_t i = 0; i < rows.count; i++) {
-    const Sample r = rows.at(y, i);
-    if (r.outside) continue;
-    const T *top = in + r.low * a.w, *bottom = in + r.high * a.w;
-    for (int64_t j = 0; j < columns.count; j++) {
-      const Sample c = columns.at(x, j);
-      if (c.outside) continue;
-      const T near = static_cast<T>(c.near), far = static_cast<T>(c.far);
-      // A neighbour of weight 0 is the sample's own element, read twice.
-      const T above = c.far > 0 ? top[c.low] * near + top[c.high] * far : top[c.low];
-      const T below = c.far > 0 ? bottom[c.low] * near + bottom[c.high] * far : bottom[c.low];
-      sum += r.far > 0 ? above * static_cast<T>(r.near) + below * static_cast<T>(r.far) : above;
+struct Line {
+  static constexpr int64_t kMost = 1024;
+  int64_t low[kMost], high[kMost];
+  T near[kMost], far[kMost];
+  bool outside[kMost];
+
+  void fill(const Bins& bins, int64_t from, int64_t to) {
+    for (int64_t k = from; k < to; k++) {
+      const Sample s = bins.at(k / bins.count, k % bins.count);
+      const int64_t i = k - from;
+      low[i] = s.low;
+      high[i] = s.high;
+      // A sample on an element is half of it twice, so that no weight of 0 makes NaN of inf.
+      near[i] = s.far > 0 ? static_cast<T>(s.near) : T(0.5);
+      far[i] = s.far > 0 ? static_cast<T>(s.far) : T(0.5);
+      outside[i] = s.outside;
     }
   }
-  const int64_t count = rows.count * columns.count;
-  return count ? sum / static_cast<T>(count) : T(0);
+};
+
+// Adds to a row of bins what one row of samples gives; columns [first, first + n) of samples, `count` per bin.
+template <typename T>
+void add_samples(const T* top, const T* bottom, T near, T far, const Line<T>& x, int64_t first, int64_t n, int64_t count, T* out) {
+  for (int64_t i = 0; i < n; i++) {
+    if (x.outside[i]) continue;
+    const T above = top[x.low[i]] * x.near[i] + top[x.high[i]] * x.far[i], below = bottom[x.low[i]] * x.near[i] + bottom[x.high[i]] * x.far[i];
+    out[(first + i) / count] += above * near + below * far;
+  }
+}
+
+// The averages of all bins of a region, for channels [c0, c1) of an image. `in` and `out` point to channel c0.
+template <typename T>
+void average(const RoiArgs& a, const T* in, T* out, const Bins& rows, const Bins& columns, int64_t channels) {
+  const int64_t pixels = a.out_h * a.out_w, width = a.out_w * columns.count;
+  std::fill(out, out + channels * pixels, T(0));
+  if (rows.count == 0 || columns.count == 0) return;
+  Line<T> x, y;
+  for (int64_t first = 0; first < width; first += Line<T>::kMost) {
+    const int64_t n = std::min(width - first, Line<T>::kMost);
+    x.fill(columns, first, first + n);
+    for (int64_t k0 = 0; k0 < a.out_h * rows.count; k0 += Line<T>::kMost) {
+      const int64_t k1 = std::min(a.out_h * rows.count, k0 + Line<T>::kMost);
+      y.fill(rows, k0, k1);
+      for (int64_t c = 0; c < channels; c++)
+        for (int64_t k = k0; k < k1; k++) {
+          const int64_t i = k - k0;
+          if (y.outside[i]) continue;
+          const T* plane = in + c * a.h * a.w;
+          add_samples(plane + y.low[i] * a.w, plane + y.high[i] * a.w, y.near[i], y.far[i], x, first, n, columns.count, out + c * pixels + k / rows.count * a.out_w);
+        }
+    }
+  }
+  const T share = T(1) / static_cast<T>(rows.count * columns.count);
+  for (int64_t i = 0; i < channels * pixels; i++) out[i] *= share;
 }
 
 // Mode max, as onnx's test data and onnxruntime have it: the largest weighted neighbour of any sample.
@@ -121,15 +159,17 @@ T bin_largest(const RoiArgs& a, const T* in, const Bins& rows, const Bins& colum
 template <typename T>
 void roi_align_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const RoiArgs*>(args);
-  for_regions(a, rt, [&](int64_t region, int64_t channel) {
+  for_regions(a, rt, [&](int64_t region, int64_t c0, int64_t c1) {
     auto* box = reinterpret_cast<const T*>(a.rois) + region * 4;
     const double shift = a.half_pixel ? 0.5 : 0;
     auto corner = [&](int i) { return static_cast<double>(box[i]) * a.scale - shift; };
     const Bins rows(corner(1), corner(3), a.h, a.out_h, a.ratio, a.half_pixel), columns(corner(0), corner(2), a.w, a.out_w, a.ratio, a.half_pixel);
-    const T* in = reinterpret_cast<const T*>(a.in) + (a.image(region) * a.channels + channel) * a.h * a.w;
-    T* out = reinterpret_cast<T*>(a.out) + (region * a.channels + channel) * a.out_h * a.out_w;
-    for (int64_t y = 0; y < a.out_h; y++)
-      for (int64_t x = 0; x < a.out_w; x++) out[y * a.out_w + x] = a.largest ? bin_largest(a, in, rows, columns, y, x) : bin_average(a, in, rows, columns, y, x);
+    const T* in = reinterpret_cast<const T*>(a.in) + (a.image(region) * a.channels + c0) * a.h * a.w;
+    T* out = reinterpret_cast<T*>(a.out) + (region * a.channels + c0) * a.out_h * a.out_w;
+    if (!a.largest) return average(a, in, out, rows, columns, c1 - c0);
+    for (int64_t c = c0; c < c1; c++, in += a.h * a.w, out += a.out_h * a.out_w)
+      for (int64_t y = 0; y < a.out_h; y++)
+        for (int64_t x = 0; x < a.out_w; x++) out[y * a.out_w + x] = bin_largest(a, in, rows, columns, y, x);
   });
 }
 
@@ -208,24 +248,26 @@ Sample crop_at(double from, double to, int64_t size, int64_t out, int64_t i, boo
 
 void crop_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const RoiArgs*>(args);
-  for_regions(a, rt, [&](int64_t region, int64_t channel) {
+  for_regions(a, rt, [&](int64_t region, int64_t c0, int64_t c1) {
     auto* box = reinterpret_cast<const float*>(a.rois) + region * 4;
-    const float* in = reinterpret_cast<const float*>(a.in) + (a.image(region) * a.channels + channel) * a.h * a.w;
-    float* out = reinterpret_cast<float*>(a.out) + (region * a.channels + channel) * a.out_h * a.out_w;
+    const float* in = reinterpret_cast<const float*>(a.in) + (a.image(region) * a.channels + c0) * a.h * a.w;
+    float* out = reinterpret_cast<float*>(a.out) + (region * a.channels + c0) * a.out_h * a.out_w;
     for (int64_t y = 0; y < a.out_h; y++) {
       const Sample r = crop_at(box[0], box[2], a.h, a.out_h, y, a.nearest);
       for (int64_t x = 0; x < a.out_w; x++) {
         const Sample c = crop_at(box[1], box[3], a.w, a.out_w, x, a.nearest);
-        float value = a.extrapolation;
-        if (!r.outside && !c.outside) {
-          auto across = [&](int64_t row) {
-            const float* line = in + row * a.w;
-            return c.far > 0 ? line[c.low] * static_cast<float>(c.near) + line[c.high] * static_cast<float>(c.far) : line[c.low];
-          };
-          value = across(r.low);
-          if (r.far > 0) value = value * static_cast<float>(r.near) + across(r.high) * static_cast<float>(r.far);
+        for (int64_t k = 0; k < c1 - c0; k++) {
+          float value = a.extrapolation;
+          if (!r.outside && !c.outside) {
+            auto across = [&](int64_t row) {
+              const float* line = in + (k * a.h + row) * a.w;
+              return c.far > 0 ? line[c.low] * static_cast<float>(c.near) + line[c.high] * static_cast<float>(c.far) : line[c.low];
+            };
+            value = across(r.low);
+            if (r.far > 0) value = value * static_cast<float>(r.near) + across(r.high) * static_cast<float>(r.far);
+          }
+          out[(k * a.out_h + y) * a.out_w + x] = value;
         }
-        out[y * a.out_w + x] = value;
       }
     }
   });

@@ -13,6 +13,7 @@ OpFamily shape_ops();
 OpFamily elementwise_ops();
 OpFamily matmul_ops();
 OpFamily conv_ops();
+OpFamily conv_transpose_ops();
 OpFamily pool_ops();
 OpFamily layout_ops();
 OpFamily block_map_ops();
@@ -20,5 +21,6 @@ OpFamily block_move_ops();
 OpFamily rows_ops();
 OpFamily movement_ops();
 OpFamily attention_ops();
+OpFamily control_ops();
 
 }  // namespace sx

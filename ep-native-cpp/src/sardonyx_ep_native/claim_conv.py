@@ -19,6 +19,12 @@ def conv(node: Node) -> str | None:
     return dtypes(node, F32, (0, 1, 2)) or _spatial(node, 3)
 
 
+@add("ConvTranspose")
+def conv_transpose(node: Node) -> str | None:
+    """One or two spatial axes; any groups, strides, dilations, pads, output_padding and output_shape."""
+    return dtypes(node, F32, (0, 1, 2)) or _spatial(node, 2)
+
+
 @add("MaxPool")
 def max_pool(node: Node) -> str | None:
     """Without the second output."""

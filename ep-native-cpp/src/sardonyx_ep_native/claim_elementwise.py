@@ -22,9 +22,8 @@ _TYPES: dict[str, tuple[int, tuple[np.dtype, ...]]] = {
     **dict.fromkeys(("Greater", "Less", "GreaterOrEqual", "LessOrEqual"), (7, _NUMBERS)),
     **dict.fromkeys(("And", "Or", "Xor"), (7, _BOOL)),
     **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"), (18, INTS)),
-    **dict.fromkeys(
-        ("Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sigmoid", "Tanh", "Erf", "Sin", "Cos", "IsNaN"), (1, _DOUBLE)
-    ),
+    **dict.fromkeys(("Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "IsNaN"), (1, _DOUBLE)),
+    **dict.fromkeys(("Sigmoid", "Tanh", "Erf", "Sin", "Cos"), (1, _DOUBLE)),
     **dict.fromkeys(("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"), (1, _FLOATS)),
     **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Shrink"), (1, _FLOATS)),
     **dict.fromkeys(("Softplus", "Softsign", "Mish", "Gelu", "Swish", "SwiGLU"), (1, _FLOATS)),

@@ -10,6 +10,7 @@ import numpy as np
 from sardonyx.ep import CompileContext
 from sardonyx.ir.graph import Graph, Value
 from sardonyx.ir.tensor import Tensor
+from sardonyx_ep_native.bodies import describe_bodies
 from sardonyx_ep_native.claims import DTYPES
 
 __all__ = ["BLOCKED", "describe"]
@@ -41,8 +42,10 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
     inputs = [value(v) for v in graph.inputs]
     ops = []
     for n in graph.nodes:
-        attrs = {k: _attribute(a) for k, a in n.attrs.items() if k != BLOCKED and a is not None}
-        ops.append((_operator(n.domain, n.op), n.name, [value(v) for v in n.inputs], [value(v) for v in n.outputs], attrs))
+        attrs = {k: _attribute(a) for k, a in n.attrs.items() if k != BLOCKED and a is not None and not isinstance(a, Graph)}
+        captured, more, bodies = describe_bodies(n, context, lambda body: describe(body, context)) if n.bodies else ([], {}, [])
+        ins, outs = [value(v) for v in (*n.inputs, *captured)], [value(v) for v in n.outputs]
+        ops.append((_operator(n.domain, n.op), n.name, ins, outs, attrs | more, bodies))
     outputs = [value(v) for v in graph.outputs]
     options = {k: int(context.options.get(k, 0)) for k in _OPTIONS if k in context.options}
     options["bf16"] = int(context.options.get("precision") == "bf16")

@@ -16,6 +16,7 @@ from sardonyx.errors import NodeError
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.types import TensorType
 from sardonyx_ep_native import _native
+from sardonyx_ep_native.bodies import fuse
 from sardonyx_ep_native.claims import DTYPES, refusal
 from sardonyx_ep_native.describe import describe
 
@@ -43,10 +44,7 @@ class NativeProvider(Provider):
 
     def compile(self, graph: Graph, context: CompileContext) -> Executable:
         """Fuse, choose layouts, and build the program."""
-        from sardonyx_ep_native.rules import prepare
-
-        if context.level == "all" and context.options.get("fusion", True):
-            prepare(graph, context)
+        fuse(graph, context)
         return NativeExecutable(graph, context)
 
 

@@ -73,6 +73,16 @@ struct Depthwise {
   float* sums;    // [16] added up over what is written, or null
 };
 
+// One plane of a transposed convolution's output from the products of its taps, which lie `tap` floats apart.
+struct Transposed {
+  const float* products;
+  float* y;
+  int64_t tap;
+  int64_t height, width, out_width;  // of the input; of the output
+  int64_t kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  ConvTail tail;  // bias of this plane; no residual
+};
+
 enum class PoolKind : int32_t { max, average };
 
 // One plane of a pool: rows [r0, r1) of the output.
@@ -84,6 +94,15 @@ struct Pool2d {
   int64_t bottom, right;  // padded extents for averages that count padding: height + pad_bottom, width + pad_right
   PoolKind kind;
   int32_t count_padding;
+};
+
+// y = (x - mean) / sqrt(variance + epsilon) * scale + shift over the channels of each pixel of an image.
+struct NormPixels {
+  const float* x;
+  float* y;
+  const float *scale, *shift;  // [channels rounded up to 16]
+  int64_t channels, plane;     // floats per plane
+  float epsilon;
 };
 
 // Plain [C][pixels] to and from blocked planes.

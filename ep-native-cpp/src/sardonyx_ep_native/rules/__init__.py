@@ -7,15 +7,21 @@ from sardonyx.ep.rules import apply_rules
 from sardonyx.ir.graph import Graph
 from sardonyx_ep_native.rules.blocked_layout import block_layout
 from sardonyx_ep_native.rules.channel_shuffle import channel_shuffle
+from sardonyx_ep_native.rules.channels_first import CHANNELS_FIRST
 from sardonyx_ep_native.rules.conv_epilogue import CONV_EPILOGUE
+from sardonyx_ep_native.rules.elementwise_chains import fuse_elementwise_chains
 from sardonyx_ep_native.rules.matmul_epilogue import matmul_activation, matmul_bias, matmul_residual
+from sardonyx_ep_native.rules.norm_residual import norm_residual
 
 __all__ = ["RULES", "prepare"]
 
-RULES = (matmul_bias, matmul_residual, matmul_activation, channel_shuffle, *CONV_EPILOGUE)
+RULES = (*CHANNELS_FIRST, matmul_bias, matmul_residual, matmul_activation, channel_shuffle, *CONV_EPILOGUE)
 
 
 def prepare(graph: Graph, context: CompileContext) -> None:
     """Rewrite the subgraph in place into what the engine runs fastest."""
     apply_rules(graph, RULES)
+    # What the products and convolutions have not taken into their epilogues.
+    apply_rules(graph, (norm_residual,))
     block_layout(graph)
+    fuse_elementwise_chains(graph)

@@ -59,7 +59,7 @@ class _Layout:
             return self._conv if node.inputs[0] is not None and node.inputs[0].dtype == np.float32 else None
         first = node.inputs[0] if node.inputs else None
         if node.domain == "sx":
-            return self._keep if node.op == "BlockShuffle" and first in self.blocked else None
+            return self._keep if node.op in ("BlockShuffle", "BlockNorm") and first in self.blocked else None
         if node.domain != "" or not any(v in self.blocked for v in node.inputs):
             return None
         if node.op in _POOLS and first in self.blocked:

@@ -11,22 +11,25 @@ from sardonyx_ep_native.rules.activation import activation
 __all__ = ["CONV_EPILOGUE"]
 
 
+_OWN = frozenset((d, op) for d in ("", "sx") for op in ("Conv", "ConvTranspose"))
+
+
 def _conv(value: Value | None) -> Node | None:
     """The convolution that makes `value` for one user alone."""
     node = value.producer if value is not None else None
-    if node is None or node.key not in (("", "Conv"), ("sx", "Conv")) or not only_use(value):
+    if node is None or node.key not in _OWN or not only_use(value):
         return None
     return node if node.inputs[0] is not None and node.inputs[0].dtype == np.float32 else None
 
 
 def _fused(conv: Node, node: Node, attrs: dict[str, object], residual: Value | None = None) -> Edit:
     edit = Edit(node, conv)
-    inputs = [*conv.inputs, None, None, None, None][: max(4, len(conv.inputs))]
+    inputs = list(conv.inputs)
     if residual is not None:
-        inputs[3] = residual
+        inputs = [*[*inputs, None, None][:3], residual]
     out = node.outputs[0]
     assert out is not None
-    return edit.replace(out, edit.add("Conv", inputs, {**conv.attrs, **attrs}, domain="sx", like=out))
+    return edit.replace(out, edit.add(conv.op, inputs, {**conv.attrs, **attrs}, domain="sx", like=out))
 
 
 @rule("Relu", "Sigmoid", "HardSwish", "Tanh", "Gelu", "Swish", "LeakyRelu", "Elu", "HardSigmoid", "Clip", "Mish", "Softplus")
@@ -45,7 +48,7 @@ def conv_residual(node: Node, graph: Graph) -> Outcome:
     """Conv + R: R as a residual, added before the activation if there is none yet, else after it."""
     for i in (0, 1):
         conv, other = _conv(node.inputs[i]), node.inputs[1 - i]
-        if conv is None or other is None or other.const is not None or conv.outputs[0] is None:
+        if conv is None or conv.op != "Conv" or other is None or other.const is not None or conv.outputs[0] is None:
             continue
         if conv.input(3) is not None or "post_scale" in conv.attrs or other is node.inputs[i]:
             continue
