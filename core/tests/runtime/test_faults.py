@@ -180,6 +180,21 @@ def test_outputs_declared_twice_keep_their_places():
     np.testing.assert_array_equal(session.run(["z"], {"x": X})[0], X)
 
 
+@pytest.mark.parametrize("level", ["ORT_DISABLE_ALL", "ORT_ENABLE_ALL"])
+def test_more_outputs_than_the_operator_gives(level):
+    """BatchNormalization gives running statistics in training mode only: a node that names them otherwise gets no None."""
+    names = ["x", "s", "s", "s", "s"]
+    node = helper.make_node("BatchNormalization", names, ["y", "mean", "var"], name="norm")
+    options = sardonyx.SessionOptions()
+    options.graph_optimization_level = getattr(sardonyx.GraphOptimizationLevel, level)
+    infos = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4]), helper.make_tensor_value_info("s", TensorProto.FLOAT, [4])]
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("y", "mean", "var")]
+    model = helper.make_model(helper.make_graph([node], "g", infos, outputs), opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    session = sardonyx.InferenceSession(model, options, providers=["cpu"])
+    with pytest.raises(NodeError, match="gives 1 outputs, but the node names 3"):
+        session.run(None, {"x": np.ones((2, 4), np.float32), "s": X})
+
+
 def test_dims_whose_product_is_no_dim():
     assert reshape_dims((2**40, 2**40), [-1], 0) == (None,)
     assert reshape_dims((2**40, 2**20), [-1], 0) == (2**60,)

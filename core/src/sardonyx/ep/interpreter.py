@@ -229,4 +229,6 @@ def _first(result: Any) -> Any:
 def _spread(result: Any, count: int) -> tuple[Any, ...]:
     if type(result) is not tuple:
         result = (result,)
-    return result[:count] if len(result) >= count else result + (None,) * (count - len(result))
+    if len(result) < count:
+        raise NodeError(f"with these attributes and inputs the operator gives {len(result)} outputs, but the node names {count}")
+    return result[:count]
