@@ -195,6 +195,24 @@ def test_more_outputs_than_the_operator_gives(level):
         session.run(None, {"x": np.ones((2, 4), np.float32), "s": X})
 
 
+@pytest.mark.parametrize("level", ["ORT_DISABLE_ALL", "ORT_ENABLE_ALL"])
+def test_a_branch_that_gives_an_outer_value_which_nothing_else_outside_reads(level):
+    then = helper.make_graph([], "then", [], [helper.make_tensor_value_info("a", TensorProto.FLOAT, [4])])
+    other = helper.make_graph(
+        [helper.make_node("Neg", ["x"], ["n"])], "else", [], [helper.make_tensor_value_info("n", TensorProto.FLOAT, [4])]
+    )
+    nodes = [
+        helper.make_node("Abs", ["x"], ["a"]),
+        helper.make_node("ReduceSum", ["a"], ["s"], keepdims=0),
+        helper.make_node("Cast", ["s"], ["c"], to=TensorProto.BOOL),
+        helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other),
+    ]
+    options = sardonyx.SessionOptions()
+    options.graph_optimization_level = getattr(sardonyx.GraphOptimizationLevel, level)
+    session = sardonyx.InferenceSession(model_of(nodes), options, providers=["cpu"])
+    np.testing.assert_array_equal(session.run(None, {"x": -X})[0], X)
+
+
 def test_dims_whose_product_is_no_dim():
     assert reshape_dims((2**40, 2**40), [-1], 0) == (None,)
     assert reshape_dims((2**40, 2**20), [-1], 0) == (2**60,)

@@ -251,6 +251,8 @@ def group(graph: Graph, owner: dict[Node, str]) -> list[Group]:
                     before[g] |= new
     order = sorted(range(len(groups)), key=lambda g: (len(before[g]), g))
     outputs = set(graph.outputs)
+    # A body may give an outer value as its own result, which no node of it uses.
+    outputs.update(v for node in graph.nodes if owner[node] == CONTROL for v in _reads(node))
     for made in groups:
         _border(made, outputs)
     return [groups[g] for g in order]
