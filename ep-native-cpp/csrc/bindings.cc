@@ -63,6 +63,10 @@ Op to_op(py::handle h, std::vector<py::object>& keep) {
       op.attrs.strings[key] = py::cast<std::string>(item.second);
     } else {
       auto list = py::cast<py::list>(item.second);
+      if (!list.empty() && py::isinstance<py::str>(list[0])) {
+        op.attrs.string_lists[key] = py::cast<std::vector<std::string>>(list);
+        continue;
+      }
       bool floats = false;
       for (auto e : list) floats |= py::isinstance<py::float_>(e);
       if (floats)

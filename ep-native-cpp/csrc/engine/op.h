@@ -21,6 +21,7 @@ struct Attributes {
   std::map<std::string, std::string> strings;
   std::map<std::string, std::vector<int64_t>> int_lists;
   std::map<std::string, std::vector<double>> float_lists;
+  std::map<std::string, std::vector<std::string>> string_lists;
 
   int64_t get(const std::string& name, int64_t otherwise) const {
     auto it = ints.find(name);
@@ -38,7 +39,16 @@ struct Attributes {
     auto it = int_lists.find(name);
     return it == int_lists.end() ? std::vector<int64_t>() : it->second;
   }
-  bool has(const std::string& name) const { return ints.count(name) || floats.count(name) || strings.count(name) || int_lists.count(name) || float_lists.count(name); }
+  // Numbers of either kind of list.
+  std::vector<double> numbers(const std::string& name) const {
+    auto floating = float_lists.find(name);
+    if (floating != float_lists.end()) return floating->second;
+    const auto whole = list(name);
+    return std::vector<double>(whole.begin(), whole.end());
+  }
+  bool has(const std::string& name) const {
+    return ints.count(name) || floats.count(name) || strings.count(name) || int_lists.count(name) || float_lists.count(name) || string_lists.count(name);
+  }
 };
 
 class Program;
@@ -50,6 +60,7 @@ struct Op {
   std::vector<ValueId> in, out;    // kAbsent where an optional one is absent
   Attributes attrs;
   std::vector<std::shared_ptr<Program>> bodies;  // of If, Loop, Scan
+  mutable std::shared_ptr<const void> prepared;  // what the operator made of its attributes, once, while planning
 };
 
 // A value: an input, a constant, or the output of an op.

@@ -22,5 +22,6 @@ OpFamily rows_ops();
 OpFamily movement_ops();
 OpFamily attention_ops();
 OpFamily control_ops();
+OpFamily ml_ops();
 
 }  // namespace sx

@@ -13,6 +13,8 @@ from sardonyx_ep_native.claims import DTYPES
 
 __all__ = ["describe_bodies", "fuse"]
 
+_NAMES = {"If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",)}
+
 Describe = Callable[[Graph], tuple[Any, ...]]
 
 
@@ -33,7 +35,8 @@ def describe_bodies(node: Node, context: CompileContext, describe: Describe) -> 
     """
     captures: list[Value] = []
     counts, descriptions = [], []
-    for body in node.bodies:
+    for name in _NAMES[node.op]:
+        body = node.attrs[name]
         own = [v for v in body.captures() if v.const is None]
         captures += own
         counts.append(len(own))
