@@ -14,12 +14,15 @@ constexpr int kMaxParts = 64;
 struct ConvProblem {
   Windows w;
   int64_t oc = 0, group = 1;
-  int parts = 1;  // of X
+  int parts = 1;        // of X
+  int64_t shuffle = 1;  // X is the input before BlockShuffle with this group
 
   int64_t group_in() const { return w.c / group; }
   int64_t group_out() const { return oc / group; }
   int64_t taps() const { return w.d.kernel * w.h.kernel * w.w.kernel; }
   double flops() const { return 2.0 * w.n * oc * w.pixels_out() * group_in() * taps(); }
+  // The convolution's channel that channel c of X is.
+  int64_t logical(int64_t c) const { return c % (w.c / shuffle) * shuffle + c / (w.c / shuffle); }
   bool depthwise() const { return group == w.c && oc == w.c && group > 1; }
 };
 
@@ -36,6 +39,8 @@ ConvProblem conv_problem(Context& c) {
   p.w = windows_of(c.op.attrs, x, weights.d + 2, false);
   p.oc = weights[0];
   p.group = c.op.attrs.get("group", 1);
+  p.shuffle = c.op.attrs.get("input_shuffle", 1);
+  if (p.shuffle < 1 || p.w.c % p.shuffle) throw OpError("cannot shuffle " + x.str() + " in " + std::to_string(p.shuffle) + " groups");
   if (p.group < 1 || p.w.c != weights[1] * p.group || p.oc % p.group)
     throw OpError("an input " + x.str() + " and weights " + weights.str() + " do not fit group " + std::to_string(p.group));
   if (c.has(kB) && (c.shape(kB).rank != 1 || c.shape(kB)[0] != p.oc)) throw OpError("the bias must have shape [" + std::to_string(p.oc) + "], not " + c.shape(kB).str());

@@ -49,7 +49,7 @@ void pack_step(const void* args, Runtime&) {
 }  // namespace
 
 bool plan_depthwise(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
-  if (!c.depthwise() || c.w.spatial > 2 || c.parts > 1 || p.has(kPreScale)) return false;
+  if (!c.depthwise() || c.w.spatial > 2 || c.parts > 1 || c.shuffle > 1 || p.has(kPreScale)) return false;
   const int64_t blocks = blocks_of(c.oc), taps = c.taps();
   Packed weights;
   const size_t bytes = static_cast<size_t>(blocks * kBlock * taps) * sizeof(float);

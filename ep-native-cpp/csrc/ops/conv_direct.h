@@ -43,6 +43,7 @@ struct PackConv {
   float* out;
   int64_t oc, group_in, group_out, kd, kh, kw, tile;
   bool plain;
+  int64_t channels, shuffle;  // of X; see ConvProblem
 };
 
 ConvMap map_direct(const ConvProblem& c, const std::vector<int64_t>& part_channels, bool plain, int64_t tile);

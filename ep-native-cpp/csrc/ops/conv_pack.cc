@@ -43,11 +43,18 @@ ConvMap map_direct(const ConvProblem& c, const std::vector<int64_t>& part_channe
     BandEntry band{t, t + 1, static_cast<int64_t>(m.runs.size()), 0, m.floats, 0};
     int64_t len = 0;
     for (size_t i = 0; i < m.planes.size(); i++) {
-      const int64_t a = std::max(from, plane_channel[i]), b = std::min(to, plane_channel[i] + plane_len[i]);
-      if (a >= b) continue;
-      const int64_t n = plain ? c.w.w.kernel : b - a;
-      m.runs.push_back({static_cast<int32_t>(i), static_cast<int32_t>(a - plane_channel[i]), static_cast<int32_t>(n), m.planes[i].tap_d, a});
-      len += n;
+      // Stretches of the plane's channels that the tile sees: one, unless they are shuffled.
+      const int64_t begin = plane_channel[i], end = begin + plane_len[i];
+      auto seen = [&](int64_t channel) { return c.logical(channel) >= from && c.logical(channel) < to; };
+      for (int64_t a = begin; a < end; a++) {
+        if (!seen(a)) continue;
+        int64_t b = a + 1;
+        while (b < end && seen(b)) b++;
+        const int64_t n = plain ? c.w.w.kernel : b - a;
+        m.runs.push_back({static_cast<int32_t>(i), static_cast<int32_t>(a - begin), static_cast<int32_t>(n), m.planes[i].tap_d, a});
+        len += n;
+        a = b;
+      }
     }
     band.run_end = static_cast<int64_t>(m.runs.size());
     band.tile_floats = len * c.w.h.kernel * (plain ? 1 : c.w.w.kernel) * tile;
@@ -70,7 +77,7 @@ std::shared_ptr<Buffer> flatten(const ConvMap& m) {
 }
 
 void pack_direct(const PackConv& p, const FlatMap& map, int64_t index) {
-  const int64_t taps = p.kd * p.kh * p.kw, row_taps = p.plain ? 1 : p.kw, stride_l = p.plain ? 1 : taps;
+  const int64_t taps = p.kd * p.kh * p.kw, row_taps = p.plain ? 1 : p.kw;
   const BandEntry& band = map.bands()[index];
   float* out = p.out + band.w;
   for (int64_t t = band.tile; t < band.tile_end; t++)
@@ -80,9 +87,10 @@ void pack_direct(const PackConv& p, const FlatMap& map, int64_t index) {
       for (int64_t j = 0; j < p.tile; j++) {
         const int64_t o = t * p.tile + j, first = o / p.group_out * p.group_in;
         for (int64_t l = 0; l < run.len; l++) {
-          const int64_t c = run.channel + (p.plain ? 0 : l) - first;
+          const int64_t x = run.channel + (p.plain ? 0 : l), each = p.channels / p.shuffle;
+          const int64_t c = x % each * p.shuffle + x / each - first;
           const bool inside = o < p.oc && c >= 0 && c < p.group_in;
-          const float* w = inside ? p.w + (o * p.group_in + run.channel - first) * taps + run.tap_d * p.kh * p.kw + l * stride_l : nullptr;
+          const float* w = inside ? p.w + (o * p.group_in + c) * taps + run.tap_d * p.kh * p.kw + (p.plain ? l : 0) : nullptr;
           float* to = out + l * p.tile + j;
           for (int64_t a = 0; a < p.kh; a++)
             for (int64_t b = 0; b < row_taps; b++, to += run.len * p.tile) *to = inside ? w[a * p.kw + b] : 0;

@@ -45,7 +45,8 @@ ConvProblem transposed_problem(Context& c) {
   const auto strides = attrs.list("strides"), dilations = attrs.list("dilations"), pads = attrs.list("pads"), extra = attrs.list("output_padding");
   auto wanted = attrs.list("output_shape");
   if (wanted.size() == n + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
-  for (const auto* list : {&strides, &dilations, &extra, &wanted})
+  const std::vector<int64_t>* const lists[] = {&strides, &dilations, &extra, &wanted};
+  for (const auto* list : lists)
     if (!list->empty() && list->size() != n) throw OpError("strides, dilations, output_padding and output_shape take one value per spatial axis");
   if (!pads.empty() && pads.size() != 2 * n) throw OpError("pads take two values per spatial axis");
   for (size_t i = 0; i < n; i++) {
@@ -83,7 +84,7 @@ void pack_taps(const PackTaps& p) {
   for (int64_t t = 0; t < p.taps; t++) {
     for (int64_t o = 0; o < p.oc; o++)
       for (int64_t c = 0; c < in; c++) p.matrix[o * in + c] = p.w[((o / out * in + c) * out + o % out) * p.taps + t];
-    const PackConv job{p.matrix, p.out + t * p.floats, p.oc, in, out, 1, 1, 1, p.tile, false};
+    const PackConv job{p.matrix, p.out + t * p.floats, p.oc, in, out, 1, 1, 1, p.tile, false, p.channels, 1};
     for (int64_t b = 0; b < p.map->n_bands; b++) pack_direct(job, *p.map, b);
   }
 }

@@ -169,7 +169,7 @@ int choose(const ConvProblem& c) {
 
 bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   const Axis &h = c.w.h, &w = c.w.w;
-  if (c.group != 1 || c.w.spatial != 2 || h.kernel != 3 || w.kernel != 3 || h.stride != 1 || w.stride != 1 || h.dilation != 1 || w.dilation != 1) return false;
+  if (c.group != 1 || c.shuffle != 1 || c.w.spatial != 2 || h.kernel != 3 || w.kernel != 3 || h.stride != 1 || w.stride != 1 || h.dilation != 1 || w.dilation != 1) return false;
   if (!p.is_const(kW) || p.has(kPreScale) || !p.option("winograd", 1) || c.w.c < 8 || c.oc < 8) return false;
   const int m = choose(c);
   if (m == 0) return false;

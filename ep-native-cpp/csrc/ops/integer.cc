@@ -4,6 +4,7 @@
 #include "kernels/isa.h"
 #include "ops/axes.h"
 #include "ops/copy.h"
+#include "ops/integer_pack.h"
 #include "ops/movement.h"
 #include "ops/numbers.h"
 #include "ops/quantized.h"
@@ -59,14 +60,6 @@ Per per_of(const Shape& s, int64_t lines, int64_t all, const char* name) {
 
 int64_t place(Per per, int64_t matrix, int64_t lines, int64_t line) { return per == Per::tensor ? 0 : per == Per::line ? line : matrix * lines + line; }
 
-struct ProductArgs {
-  IntegerProduct p;
-  Dims d;
-  Per a_zero_per, b_zero_per;
-  int64_t row_chunks, chunks;
-  decltype(Kernels::integer_rows) run;
-};
-
 int64_t matrix_of(const Dims& d, const int64_t* strides, int64_t batch) {
   int64_t at = 0;
   for (int i = d.batch.rank - 1; i >= 0; i--) {
@@ -76,54 +69,148 @@ int64_t matrix_of(const Dims& d, const int64_t* strides, int64_t batch) {
   return at;
 }
 
-void product_step(const void* args, Runtime& rt) {
-  auto& a = *static_cast<const ProductArgs*>(args);
-  auto part = [&a](int64_t chunk) {
-    const int64_t batch = chunk / a.row_chunks, r = chunk % a.row_chunks;
-    const int64_t ma = matrix_of(a.d, a.d.a_strides, batch), mb = matrix_of(a.d, a.d.b_strides, batch);
-    IntegerProduct p = a.p;
-    p.a += ma * a.d.m * a.d.k;
-    p.b += mb * a.d.k * a.d.n;
-    p.c += batch * a.d.m * a.d.n;
-    if (p.a_zero) p.a_zero += place(a.a_zero_per, ma, a.d.m, 0);
-    if (p.b_zero) p.b_zero += place(a.b_zero_per, mb, a.d.n, 0);
-    a.run(p, a.d.m * r / a.row_chunks, a.d.m * (r + 1) / a.row_chunks);
+// A factor's matrices packed while running.
+struct PackArgs {
+  const uint8_t* from;
+  ZeroPoints zero;
+  Per per;
+  int16_t* to;
+  int64_t matrices, lines, k, packed;  // packed: int16 of one packed matrix
+  int32_t is_signed;
+  int64_t chunks;
+};
+
+void pack_left_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const PackArgs*>(args);
+  const int64_t rows = a.matrices * a.lines;
+  auto part = [&](int64_t i) {
+    // Rows of all matrices follow one another.
+    for (int64_t r = rows * i / a.chunks, end = rows * (i + 1) / a.chunks; r < end;) {
+      const int64_t matrix = r / a.lines, first = r % a.lines, count = std::min(a.lines - first, end - r);
+      ZeroPoints zero = a.zero;
+      if (a.per == Per::all_lines) zero.data += matrix * a.lines;
+      pack_rows(kernels(), a.from + matrix * a.lines * a.k, a.is_signed, a.k, 1, a.k, zero, first, first + count, a.to + matrix * a.packed);
+      r += count;
+    }
   };
   if (a.chunks == 1)
-    for (int64_t i = 0; i < a.d.batches * a.row_chunks; i++) part(i);
+    part(0);
   else
-    rt.pool->parallel(a.d.batches * a.row_chunks, part);
+    rt.pool->parallel(a.chunks, part);
+}
+
+void pack_right_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const PackArgs*>(args);
+  rt.pool->parallel(a.matrices, [&](int64_t matrix) {
+    ZeroPoints zero = a.zero;
+    if (a.per == Per::all_lines) zero.data += matrix * a.lines;
+    pack_panels(kernels(), a.from + matrix * a.k * a.lines, a.is_signed, a.k, a.lines, zero, a.to + matrix * a.packed);
+  });
+}
+
+struct ProductArgs {
+  IntegerGemm g;
+  Dims d;
+  int64_t a_matrix, b_matrix;  // int16 of one packed matrix
+  int64_t panels, row_chunks, panel_chunks;
+  int32_t parallel;
+  decltype(Kernels::integer_gemm) run;
+};
+
+void product_step(const void* args, Runtime& rt) {
+  auto& a = *static_cast<const ProductArgs*>(args);
+  auto part = [&a](int64_t i) {
+    const int64_t panel = i % a.panel_chunks, row = i / a.panel_chunks % a.row_chunks, batch = i / a.panel_chunks / a.row_chunks;
+    IntegerGemm g = a.g;
+    g.a += matrix_of(a.d, a.d.a_strides, batch) * a.a_matrix;
+    g.b += matrix_of(a.d, a.d.b_strides, batch) * a.b_matrix;
+    g.c += batch * a.d.m * a.d.n;
+    a.run(g, a.d.m * row / a.row_chunks, a.d.m * (row + 1) / a.row_chunks, a.panels * panel / a.panel_chunks, a.panels * (panel + 1) / a.panel_chunks);
+  };
+  const int64_t jobs = a.d.batches * a.row_chunks * a.panel_chunks;
+  if (a.parallel)
+    rt.pool->parallel(jobs, part);
+  else
+    for (int64_t i = 0; i < jobs; i++) part(i);
+}
+
+// The bytes of a constant zero point, to tell packed forms apart.
+std::string name_of_zero(PlanCtx& p, size_t i) {
+  if (!p.has(i)) return "none";
+  std::string name;
+  for (int64_t v : p.ints(i)) name += std::to_string(v) + ",";
+  return name;
+}
+
+ZeroPoints zeros_of(PlanCtx& p, size_t i, Per per) {
+  ZeroPoints z{};
+  z.per_line = per != Per::tensor;
+  z.is_signed = p.has(i) && p.dtype(i) == DType::i8;
+  return z;
+}
+
+PackArgs* emit_pack(PlanCtx& p, StepFn fn, size_t in, size_t zero, Per per, int64_t matrices, int64_t lines, int64_t k, int64_t packed, size_t scratch) {
+  auto* a = p.emit<PackArgs>(fn);
+  a->zero = zeros_of(p, zero, per);
+  a->per = per;
+  a->matrices = matrices;
+  a->lines = lines;
+  a->k = k;
+  a->packed = packed;
+  a->is_signed = p.dtype(in) == DType::i8;
+  a->chunks = chunks_for(p, 4 * matrices * lines * k);
+  p.bind_in(a->from, in);
+  if (p.has(zero)) p.bind_in(a->zero.data, zero);
+  p.bind_scratch(a->to, scratch);
+  return a;
 }
 
 // The product in int32 into output 0 or scratch; inputs by number.
 void emit_product(PlanCtx& p, size_t a_in, size_t b_in, size_t a_zero, size_t b_zero, const size_t* scratch) {
+  const Dims d = dims_of(p.shape(a_in), p.shape(b_in));
+  const int64_t panel = kernels().integer_panel(), pairs = pairs_of(d.k), a_matrix = d.m * 2 * pairs, b_matrix = panels_of(d.n, panel) * pairs * panel * 2;
+  const int64_t a_count = p.shape(a_in).size() / std::max<int64_t>(d.m * d.k, 1), b_count = p.shape(b_in).size() / std::max<int64_t>(d.n * d.k, 1);
+  const Per a_per = p.has(a_zero) ? per_of(p.shape(a_zero), d.m, a_count * d.m, "the left zero point") : Per::tensor;
+  const Per b_per = p.has(b_zero) ? per_of(p.shape(b_zero), d.n, b_count * d.n, "the right zero point") : Per::tensor;
+  const size_t left = p.scratch(static_cast<size_t>(a_count * a_matrix) * sizeof(int16_t));
+  emit_pack(p, pack_left_step, a_in, a_zero, a_per, a_count, d.m, d.k, a_matrix, left);
+  std::shared_ptr<Buffer> packed;
+  size_t right = 0;
+  if (p.is_const(b_in) && b_count == 1 && (!p.has(b_zero) || (p.is_const(b_zero) && p.shape(b_zero).size() <= 1024))) {
+    ZeroPoints zero = zeros_of(p, b_zero, b_per);
+    if (p.has(b_zero)) zero.data = static_cast<const uint8_t*>(p.const_data(b_zero));
+    const bool is_signed = p.dtype(b_in) == DType::i8;
+    packed = p.pack(b_in, std::string("int16:") + isa_name(current_isa()) + ":" + name_of_zero(p, b_zero), [&](const void* data) {
+      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(b_matrix) * sizeof(int16_t));
+      pack_panels(kernels(), static_cast<const uint8_t*>(data), is_signed, d.k, d.n, zero, static_cast<int16_t*>(buffer->data));
+      return buffer;
+    });
+  } else {
+    right = p.scratch(static_cast<size_t>(b_count * b_matrix) * sizeof(int16_t));
+    emit_pack(p, pack_right_step, b_in, b_zero, b_per, b_count, d.n, d.k, b_matrix, right);
+  }
   auto* a = p.emit<ProductArgs>(product_step);
-  a->d = dims_of(p.shape(a_in), p.shape(b_in));
-  const Dims& d = a->d;
-  a->p.n = d.n;
-  a->p.k = d.k;
-  a->p.a_signed = p.dtype(a_in) == DType::i8;
-  a->p.b_signed = p.dtype(b_in) == DType::i8;
-  a->run = kernels().integer_rows;
-  const bool parallel = p.threads() > 1 && d.batches * d.m * d.n * d.k > 500000;
-  a->row_chunks = parallel ? std::max<int64_t>(1, std::min<int64_t>(d.m, 4 * p.threads() / std::max<int64_t>(d.batches, 1))) : 1;
-  a->chunks = parallel ? 2 : 1;
-  p.bind_in(a->p.a, a_in);
-  p.bind_in(a->p.b, b_in);
-  if (p.has(a_zero)) {
-    a->a_zero_per = per_of(p.shape(a_zero), d.m, p.shape(a_in).size() / std::max<int64_t>(d.k, 1), "the left zero point");
-    a->p.a_zero_step = a->a_zero_per != Per::tensor;
-    p.bind_in(a->p.a_zero, a_zero);
-  }
-  if (p.has(b_zero)) {
-    a->b_zero_per = per_of(p.shape(b_zero), d.n, p.shape(b_in).size() / std::max<int64_t>(d.k, 1), "the right zero point");
-    a->p.b_zero_step = a->b_zero_per != Per::tensor;
-    p.bind_in(a->p.b_zero, b_zero);
-  }
-  if (scratch)
-    p.bind_scratch(a->p.c, *scratch);
+  a->d = d;
+  a->a_matrix = a_matrix;
+  a->b_matrix = b_matrix;
+  a->panels = panels_of(d.n, panel);
+  a->g.lda = 2 * pairs;
+  a->g.ldc = a->g.n = d.n;
+  a->g.pairs = pairs;
+  a->run = kernels().integer_gemm;
+  a->row_chunks = std::max<int64_t>(1, ceil_div(d.m, 96));  // a block of rows stays in L2 with a panel
+  a->panel_chunks = 1;
+  a->parallel = p.threads() > 1 && d.batches * d.m * d.n * d.k > 1500000;
+  if (a->parallel) a->panel_chunks = std::min<int64_t>(a->panels, std::max<int64_t>(1, 4 * p.threads() / (a->row_chunks * d.batches)));
+  p.bind_scratch(a->g.a, left);
+  if (packed)
+    p.bind_packed(a->g.b, packed);
   else
-    p.bind_out(a->p.c, 0);
+    p.bind_scratch(a->g.b, right);
+  if (scratch)
+    p.bind_scratch(a->g.c, *scratch);
+  else
+    p.bind_out(a->g.c, 0);
 }
 
 void infer_matmul_integer(InferCtx& c) { c.output(0, dims_of(c.shape(0), c.shape(1)).out); }

@@ -112,6 +112,14 @@ class Selection {
       std::nth_element(room_, room_ + (a_.k - 1), room_ + held);
       held = a_.k;
       const Rank bar = rank(room_[a_.k - 1].index());
+      if (a_.n - i > 16 * a_.k) {
+        // Few will pass.
+        for (i = next(i); i < a_.n && held < a_.room; i = next(i + 1)) {
+          const Rank r = rank(i);
+          if (r < bar) room_[held++] = E(r, i);
+        }
+        continue;
+      }
       while (i < a_.n && held < a_.room) {
         // Of equal ranks the earlier index counts, so only lesser ones stay.
         for (const int64_t end = std::min(a_.n, i + a_.room - held); i < end; i++) {

@@ -126,14 +126,33 @@ def shuffle(x, y, shape, group, perm=(0, 2, 1, 3, 4)):
     return nodes, w
 
 
-def test_channel_shuffle(net, normal, prepared, weights):
-    shape = (2, 24, 6, 5)
-    nodes, w = shuffle("a", "s", shape, 3)
-    nodes = [conv("x", "a"), *nodes, conv("s", "y", 1)]
+@pytest.mark.parametrize("group", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_convolution_reads_shuffled_channels(net, normal, prepared, weights, group, k):
+    nodes, w = shuffle("a", "s", (2, 60, 6, 5), 3)
+    nodes = [conv("x", "a"), *nodes, conv("s", "y", k, group)]
+    w |= weights(a=(60, 8, 3), y=(18, 60 // group, k))
+    feeds = {"x": normal(2, 8, 6, 5)}
+    assert prepared(nodes, feeds, w) == ["Conv", "sx::Conv", "sx::ConvertLayout"]
+    net.check(nodes, feeds, w, rtol=2e-5)
+
+
+def test_a_shuffle_passes_a_depthwise_convolution(net, normal, prepared, weights):
+    nodes, w = shuffle("a", "s", (2, 68, 6, 5), 4)
+    nodes = [conv("x", "a"), *nodes, conv("s", "d", 3, 68), helper.make_node("Relu", ["d"], ["r"]), conv("r", "y", 1, 4)]
+    w |= weights(a=(68, 8, 3), d=(68, 1, 3), y=(24, 17, 1))
+    feeds = {"x": normal(2, 8, 6, 5)}
+    assert prepared(nodes, feeds, w) == ["Conv", "sx::Conv", "sx::Conv", "sx::ConvertLayout"]
+    net.check(nodes, feeds, w, rtol=2e-5)
+
+
+def test_a_shuffle_with_other_users_is_done(net, normal, prepared, weights):
+    nodes, w = shuffle("a", "s", (2, 24, 6, 5), 3)
+    nodes = [conv("x", "a"), *nodes, conv("s", "y", 1), helper.make_node("Relu", ["s"], ["z"])]
     w |= weights(a=(24, 8, 3), y=(9, 24, 1))
     feeds = {"x": normal(2, 8, 6, 5)}
-    assert "sx::BlockShuffle" in prepared(nodes, feeds, w)
-    net.check(nodes, feeds, w, rtol=2e-5)
+    assert "sx::BlockShuffle" in prepared(nodes, feeds, w, ["y", "z"])
+    net.check(nodes, feeds, w, ["y", "z"], rtol=2e-5)
 
 
 def test_another_transpose_is_no_channel_shuffle(net, normal, prepared, weights):

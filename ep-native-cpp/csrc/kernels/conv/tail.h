@@ -9,34 +9,8 @@ namespace SX_ISA {
 
 constexpr int kLanes16 = 16 / W;  // vectors of one block
 
-// p[n] = act(p[n]) in place, n a multiple of W.
-static __attribute__((noinline)) void activate_floats(Act act, float* p, int64_t n, float alpha, float beta) {
-#define SX_CASE(name) \
-  case Act::name: \
-    for (int64_t i = 0; i < n; i += W) store(p + i, activate(Act::name, load(p + i), alpha, beta)); \
-    break;
-  switch (act) {
-    case Act::none: break;
-    SX_CASE(relu)
-    SX_CASE(leaky_relu)
-    SX_CASE(sigmoid)
-    SX_CASE(hard_sigmoid)
-    SX_CASE(hard_swish)
-    SX_CASE(swish)
-    SX_CASE(gelu)
-    SX_CASE(gelu_tanh)
-    SX_CASE(tanh)
-    SX_CASE(clip)
-    SX_CASE(elu)
-    SX_CASE(softplus)
-    SX_CASE(mish)
-    SX_CASE(erf)
-    SX_CASE(exp)
-    SX_CASE(sqrt)
-    SX_CASE(abs)
-  }
-#undef SX_CASE
-}
+// p[n] = act(p[n]) in place, n a multiple of W. Defined in activate.cc.
+void activate_floats(Act act, float* p, int64_t n, float alpha, float beta);
 
 // Tails that are done in registers: a residual, then nothing, Relu or Clip.
 static inline bool is_simple(const ConvTail& t) { return (t.act == Act::none || t.act == Act::relu || t.act == Act::clip) && !t.affine && !t.residual_after; }

@@ -47,15 +47,12 @@ struct ResamplePlane {
 // The 8- and 16-bit integers that numbers are quantized to.
 enum class QType : int32_t { i8, u8, i16, u16 };
 
-// Products of 8-bit matrices: c[m, n] = sum over k of (a[m, k] - a_zero) * (b[k, n] - b_zero), in int32, which wraps
-// around. Zero points are one number or, with the steps 1, one per row of A and column of B; null: 0.
-struct IntegerProduct {
-  const uint8_t *a, *b;
-  const uint8_t *a_zero, *b_zero;
+// Exact products of small integers: c[m, n] = sum over k of a[m, k] * b[k, n] in int32, which wraps around. A has rows of
+// 2 * pairs int16, `lda` apart; B is in panels [pairs][integer_panel()][2], which hold columns past n as zeros.
+struct IntegerGemm {
+  const int16_t *a, *b;
   int32_t* c;
-  int64_t n, k;
-  int32_t a_zero_step, b_zero_step;
-  int32_t a_signed, b_signed;
+  int64_t lda, ldc, n, pairs;
 };
 
 // Total int32 to a quantized type: saturate(round(total * multiplier) + zero).

@@ -1,4 +1,4 @@
-// From float to small integers and back, and products of 8-bit matrices.
+// From float to small integers and back.
 #include "kernels/simd.h"
 #include "kernels/table.h"
 
@@ -158,42 +158,6 @@ void range_of(const float* x, int64_t n, float* low, float* high) {
       if (least[u][k] < *low) *low = least[u][k];
       if (most[u][k] > *high) *high = most[u][k];
     }
-}
-
-template <typename A>
-static inline int32_t number(const uint8_t* p, int64_t i) {
-  return p ? static_cast<int32_t>(reinterpret_cast<const A*>(p)[i]) : 0;
-}
-
-template <typename A, typename B>
-static void product_rows(const IntegerProduct& p, int64_t m0, int64_t m1) {
-  // Columns in runs whose int32 sums stay in L1. Unsigned sums wrap around.
-  constexpr int64_t kRun = 1024;
-  for (int64_t m = m0; m < m1; m++) {
-    const A* a = reinterpret_cast<const A*>(p.a) + m * p.k;
-    const int32_t a_zero = number<A>(p.a_zero, m * p.a_zero_step);
-    for (int64_t n0 = 0; n0 < p.n; n0 += kRun) {
-      const int64_t n = p.n - n0 < kRun ? p.n - n0 : kRun;
-      uint32_t* c = reinterpret_cast<uint32_t*>(p.c) + m * p.n + n0;
-      for (int64_t j = 0; j < n; j++) c[j] = 0;
-      uint32_t a_sum = 0;
-      for (int64_t k = 0; k < p.k; k++) {
-        const int32_t x = static_cast<int32_t>(a[k]) - a_zero;
-        a_sum += static_cast<uint32_t>(x);
-        const B* b = reinterpret_cast<const B*>(p.b) + k * p.n + n0;
-        for (int64_t j = 0; j < n; j++) c[j] += static_cast<uint32_t>(x * static_cast<int32_t>(b[j]));
-      }
-      if (p.b_zero)
-        for (int64_t j = 0; j < n; j++) c[j] -= a_sum * static_cast<uint32_t>(number<B>(p.b_zero, (n0 + j) * p.b_zero_step));
-    }
-  }
-}
-
-void integer_rows(const IntegerProduct& p, int64_t m0, int64_t m1) {
-  if (p.a_signed)
-    p.b_signed ? product_rows<int8_t, int8_t>(p, m0, m1) : product_rows<int8_t, uint8_t>(p, m0, m1);
-  else
-    p.b_signed ? product_rows<uint8_t, int8_t>(p, m0, m1) : product_rows<uint8_t, uint8_t>(p, m0, m1);
 }
 
 }  // namespace SX_ISA

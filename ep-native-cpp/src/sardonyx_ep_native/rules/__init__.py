@@ -6,7 +6,7 @@ from sardonyx.ep import CompileContext
 from sardonyx.ep.rules import apply_rules
 from sardonyx.ir.graph import Graph
 from sardonyx_ep_native.rules.blocked_layout import block_layout
-from sardonyx_ep_native.rules.channel_shuffle import channel_shuffle
+from sardonyx_ep_native.rules.channel_shuffle import absorb_channel_shuffle, channel_shuffle
 from sardonyx_ep_native.rules.channels_first import CHANNELS_FIRST
 from sardonyx_ep_native.rules.conv_epilogue import CONV_EPILOGUE
 from sardonyx_ep_native.rules.elementwise_chains import fuse_elementwise_chains
@@ -23,5 +23,6 @@ def prepare(graph: Graph, context: CompileContext) -> None:
     apply_rules(graph, RULES)
     # What the products and convolutions have not taken into their epilogues.
     apply_rules(graph, (norm_residual,))
+    apply_rules(graph, (absorb_channel_shuffle,))
     block_layout(graph)
     fuse_elementwise_chains(graph)

@@ -1,13 +1,17 @@
-"""Channels shuffled by Reshape, Transpose, Reshape (ShuffleNet) become one operator."""
+"""Channels shuffled by Reshape, Transpose, Reshape (ShuffleNet) become one operator, which then costs nothing.
+
+A depthwise convolution may come before the shuffle as well as after it, and any other convolution can read its channels in
+shuffled order.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.ep.rules import Edit, Outcome, made_by, no, only_use, rule
-from sardonyx.ir.graph import Graph, Node
+from sardonyx.ep.rules import Edit, Outcome, Rule, constant, made_by, no, only_use, rule
+from sardonyx.ir.graph import Graph, Node, Value
 
-__all__ = ["channel_shuffle"]
+__all__ = ["absorb_channel_shuffle", "channel_shuffle"]
 
 
 @rule("Reshape")
@@ -27,3 +31,38 @@ def channel_shuffle(node: Node, graph: Graph) -> Outcome:
         return no("a value in between has another user")
     edit = Edit(node, transpose, split)
     return edit.replace(out, edit.add("BlockShuffle", [x], {"group": parts.shape[1]}, domain="sx", like=out))
+
+
+def _shuffle(value: Value | None) -> Node | None:
+    """The BlockShuffle that makes `value` for one user alone."""
+    node = value.producer if value is not None else None
+    return node if node is not None and node.key == ("sx", "BlockShuffle") and only_use(value) else None
+
+
+def _absorb(node: Node, graph: Graph) -> Outcome:
+    """Conv(BlockShuffle(x)): the shuffle goes behind a depthwise convolution, and into any other."""
+    shuffle, out, weights = _shuffle(node.inputs[0]), node.outputs[0], node.const(1)
+    if shuffle is None or out is None:
+        return None
+    if weights is None or "input_shuffle" in node.attrs or any(v is not None for v in node.inputs[4:]):
+        return no("its weights are no constants, or its input is arranged already")
+    x, groups, g = shuffle.inputs[0], node.attrs.get("group", 1), shuffle.attrs["group"]
+    channels = weights.shape[1] * groups
+    edit = Edit(node, shuffle)
+    if not (groups == channels == weights.shape[0] and groups > 1):
+        attrs = {**node.attrs, "input_shuffle": g}
+        return edit.replace(out, edit.add("Conv", [x, *node.inputs[1:]], attrs, domain="sx", like=out))
+    bias = node.input(2)
+    if node.input(3) is not None or (bias is not None and bias.const is None):
+        return no("it has a residual, or its bias is no constant")
+    # Channel k * (C / g) + j of x is channel j * g + k after the shuffle.
+    order = np.arange(channels).reshape(-1, g).T.reshape(-1)
+    inputs = [x, constant(weights[order], f"{node.name}/weights")]
+    if bias is not None and bias.const is not None:
+        inputs.append(constant(bias.const.numpy()[order], f"{node.name}/bias"))
+    y = edit.add("Conv", inputs, dict(node.attrs), domain=node.domain, like=out)
+    return edit.replace(out, edit.add("BlockShuffle", [y], {"group": g}, domain="sx", like=out))
+
+
+# To be applied when convolutions have their epilogues, which a shuffle in between would keep from them.
+absorb_channel_shuffle = Rule("absorb_channel_shuffle", (("", "Conv"), ("sx", "Conv")), _absorb)
