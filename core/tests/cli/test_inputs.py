@@ -4,7 +4,7 @@ import pytest
 from onnx import numpy_helper
 
 from sardonyx.cli.inputs import bind_dims, parse_dims
-from sardonyx.cli.random_values import random_value
+from sardonyx.tools.random_values import random_value
 from sardonyx.cli.read_values import Target, read_value
 from sardonyx.cli.save_values import save_values
 from sardonyx.errors import InvalidInput

@@ -2,6 +2,7 @@
 #include "ops/conv.h"
 
 #include <iterator>
+#include <utility>
 
 #include "ops/table.h"
 
@@ -25,15 +26,21 @@ void infer_conv(InferCtx& c) {
   c.output(0, c.has(kResidual) ? broadcast(out, c.shape(kResidual)) : out);
 }
 
+// Rows of a single pixel: their axis takes the place of the width, along which tiles of outputs lie. Nothing moves in memory.
+void turn_columns(Windows& w) {
+  if (w.w.in == 1 && w.w.out == 1 && w.w.kernel == 1 && !w.w.padded()) std::swap(w.h, w.w);
+}
+
 void convolve(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   if (plan_depthwise(p, c, end) || plan_winograd(p, c, end)) return;
   plan_direct(p, c, end);
 }
 
 void plan_conv(PlanCtx& p) {
-  const ConvProblem c = conv_problem(p);
+  ConvProblem c = conv_problem(p);
   if (p.out_shape(0).size() == 0) return;
   const Shape shape = shape_out(c.w, c.oc);
+  turn_columns(c.w);
   ConvEnd end{{}, blocked_output(p, 0), conv_tail(p.op.attrs)};
   if (!p.has(kResidual)) {
     convolve(p, c, end);

@@ -19,6 +19,13 @@ def conv(node: Node) -> str | None:
     return dtypes(node, F32, (0, 1, 2)) or _spatial(node, 3)
 
 
+def _pads(node: Node) -> str | None:
+    kernel, pads = list(node.attrs.get("kernel_shape") or ()), list(node.attrs.get("pads") or ())
+    steps = node.attrs.get("dilations") or [1] * len(kernel)
+    reach = [(k - 1) * d for k, d in zip(kernel, steps, strict=True)] * 2
+    return "its pads are as wide as its kernel" if any(p > r for p, r in zip(pads, reach, strict=False)) else None
+
+
 @add("ConvTranspose")
 def conv_transpose(node: Node) -> str | None:
     """One or two spatial axes; any groups, strides, dilations, pads, output_padding and output_shape."""
@@ -30,13 +37,13 @@ def max_pool(node: Node) -> str | None:
     """Without the second output."""
     if any(v is not None for v in node.outputs[1:]):
         return "the engine's MaxPool gives no Indices"
-    return dtypes(node, F32) or _spatial(node, 2)
+    return dtypes(node, F32) or _spatial(node, 2) or _pads(node)
 
 
 @add("AveragePool", since=7)
 def average_pool(node: Node) -> str | None:
     """With and without padding counted."""
-    return dtypes(node, F32) or _spatial(node, 2)
+    return dtypes(node, F32) or _spatial(node, 2) or _pads(node)
 
 
 @add("GlobalAveragePool")

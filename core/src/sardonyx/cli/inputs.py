@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from sardonyx.cli import show
-from sardonyx.cli.random_values import random_value
+from sardonyx.tools.random_values import random_value
 from sardonyx.cli.read_values import Target, read_all, read_value
 from sardonyx.errors import InvalidInput
 from sardonyx.runtime.session import InferenceSession, NodeArg

@@ -16,6 +16,7 @@ from sardonyx.passes.basic.merge_equal_nodes import merge_equal_nodes
 from sardonyx.passes.basic.no_ops import NO_OPS
 from sardonyx.passes.basic.remove_dead_nodes import remove_dead_nodes
 from sardonyx.passes.basic.views import VIEWS
+from sardonyx.passes.budget import current
 from sardonyx.passes.contrib import CONTRIB
 from sardonyx.passes.evaluate import Evaluate, evaluator
 from sardonyx.passes.extended import ACTIVATIONS, ATTENTION, CONVOLUTIONS, NORMALIZATIONS, OPERATORS
@@ -107,6 +108,11 @@ class _Run:
         return sum(self.step(name, step) for name, step in steps if name not in self.disabled)
 
     def step(self, name: str, step: Step) -> int:
+        budget = current()
+        if budget is not None:
+            if budget.spent:
+                return 0
+            budget.step = name
         start = time.perf_counter()
         if isinstance(step, tuple):
             edits = apply_rules(self.graph, step, disabled=self.disabled)
@@ -114,6 +120,10 @@ class _Run:
             edits = fold_constants(self.graph, self.evaluate)
         else:
             edits = int(step(self.graph))
+        if budget is not None:
+            budget.step = ""
+            if edits and not isinstance(step, tuple):
+                budget.note(name)
         if self.report is not None:
             self.report.append((name, time.perf_counter() - start, edits))
         return edits

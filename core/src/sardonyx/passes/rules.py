@@ -21,6 +21,7 @@ from sardonyx.errors import InternalError
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import TensorType, ValueType
+from sardonyx.passes.budget import current
 from sardonyx.passes.edit import Edit, No, Outcome, constant, no
 from sardonyx.passes.levels import bodies, levels
 
@@ -93,6 +94,7 @@ class _Rewriter:
         self.recent: deque[str] = deque(maxlen=40)
         self.unordered = False
         self.foreign: set[Graph] = set()
+        self.budget = current()
 
     def run(self) -> int:
         before = -1
@@ -131,8 +133,10 @@ class _Rewriter:
                 raise InternalError(f"rewriting made a cycle; the last rules applied were {', '.join(dict.fromkeys(self.recent))}")
 
     def _match(self, node: Node, graph: Graph, rules: list[tuple[str, Rule]]) -> Edit | None:
-        current = newest(node.domain, node.op)
-        if current is not None and node.since != current:
+        form = newest(node.domain, node.op)
+        if form is not None and node.since != form:
+            return None
+        if self.budget is not None and self.budget.spent:
             return None
         for domain, r in rules:
             if domain != node.domain:
@@ -153,6 +157,8 @@ class _Rewriter:
             if isinstance(outcome, Edit):
                 if outcome.known and all(self._movable(old, new, outcome) for old, new in outcome.moves):
                     self._count(r.name)
+                    if self.budget is not None:
+                        self.budget.note(r.name, outcome.matched)
                     return outcome
             elif outcome is not None and self.reasons is not None:
                 self.reasons.append((r.name, node.name, outcome.reason))

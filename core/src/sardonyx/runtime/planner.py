@@ -14,6 +14,7 @@ from sardonyx.ep.shape_kernels import shape_kernels
 from sardonyx.errors import CompileRefused, NotSupported, ProviderError, SardonyxError, foreign
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.types import ValueType
 from sardonyx.runtime.control import ControlStep
 from sardonyx.runtime.partition import CONTROL, HOST, Assignment, Group, assign, group, reads_metadata, small_islands
 from sardonyx.runtime.plan import CopyStep, ExecStep, Plan, download, upload
@@ -25,7 +26,9 @@ MAX_TRIES = 32
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where one node went: `ep` runs it; `reasons` says why providers of higher priority refused it."""
+    """Where one node went: `ep` runs it; `reasons` says why providers of higher priority refused it. `inputs` and `outputs` name
+    the values it reads and gives ("" where one is absent), `types` are those of the outputs; `within` is the control-flow node
+    whose body it is in."""
 
     node: str
     op: str
@@ -35,6 +38,10 @@ class Placed:
     ep: str
     group: int
     reasons: dict[str, str]
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    types: tuple[ValueType, ...] = ()
+    within: str = ""
 
 
 @dataclass
@@ -47,6 +54,7 @@ class Planner:
     progress: Callable[[str], None] | None = None
     placed: list[Placed] = field(default_factory=list)
     groups: int = 0
+    within: str = ""
 
     def plan(self, graph: Graph) -> Plan:
         """The plan of a graph (the model's own, or a body whose captured values were made its last inputs)."""
@@ -169,7 +177,11 @@ class Planner:
         for n in nodes:
             reasons = dict(assignment.refusals.get(n.name, {}))
             reasons.pop(owner, None)
-            self.placed.append(Placed(n.name, n.op, n.domain, n.since, n.origins, owner, self.groups, reasons))
+            ins = tuple("" if v is None else v.name for v in n.inputs if v is None or v.const is None)
+            outs = tuple("" if v is None else v.name for v in n.outputs)
+            types = tuple(None if v is None else v.type for v in n.outputs)
+            place = (owner, self.groups, reasons, ins, outs, types, self.within)
+            self.placed.append(Placed(n.name, n.op, n.domain, n.since, n.origins, *place))
         self.groups += 1
 
     def _control(
@@ -181,6 +193,7 @@ class Planner:
         assignment: Assignment,
     ) -> ControlStep:
         self._record([node], CONTROL, assignment)
+        outside, self.within = self.within, node.name
         bodies: dict[str, tuple[Plan, list[int]]] = {}
         for name, body in node.attrs.items():
             if not isinstance(body, Graph):
@@ -188,6 +201,7 @@ class Planner:
             captured = [v for v in body.captures() if v.const is None]
             closed = extract(body.nodes, [*body.inputs, *captured], body.outputs, body.name)
             bodies[name] = (self.plan(closed), [read(v, "host") for v in captured])
+        self.within = outside
         inputs = [None if v is None else read(v, "host") for v in node.inputs]
         home |= {v: "host" for v in node.outputs if v is not None}
         outputs = [None if v is None else new(v, "host") for v in node.outputs]

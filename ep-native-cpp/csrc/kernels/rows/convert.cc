@@ -45,7 +45,8 @@ inline float to_odd(double x) {
 // As to_odd, by way of a float64 that keeps whether anything was cut off.
 template <typename T>
 inline float integer_to_odd(T x) {
-  if (sizeof(T) < 8) return to_odd(static_cast<double>(x));
+  const uint64_t size = x < 0 ? 0 - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
+  if (size < uint64_t{1} << 53) return to_odd(static_cast<double>(x));
   const T low = x & 2047;
   return to_odd(static_cast<double>((x >> 11 << 11) | static_cast<T>(low != 0 ? 1024 : 0)));
 }

@@ -59,13 +59,14 @@ float log_sum_exp(const float* x, int64_t n) {
 
 constexpr int64_t kColumns = 256;
 
-// Columns [0, width) of n rows, `inner` floats apart, into `out`. Sums are taken over stretches of rows first.
+// Columns [0, width) of n rows, `inner` floats apart, into `out`. Longer columns are joined by stretches, whose sums are
+// added in float64.
 template <Reduction kind>
 void columns(const float* x, int64_t n, int64_t inner, int64_t width, float* out) {
-  alignas(64) float sum[kColumns], total[kColumns];
+  alignas(64) float sum[kColumns];
+  double total[kColumns];
   const int64_t padded = (width + W - 1) / W * W;
   const vf none = splat(neutral<kind>());
-  for (int64_t j = 0; j < padded; j += W) store(total + j, none);
   constexpr int64_t kStretch = 256;
   for (int64_t from = 0; from < n; from += kStretch) {
     const int64_t to = n - from < kStretch ? n : from + kStretch;
@@ -76,9 +77,14 @@ void columns(const float* x, int64_t n, int64_t inner, int64_t width, float* out
       for (; j + W <= width; j += W) store(sum + j, join<kind>(load(sum + j), term<kind>(load(p + j))));
       if (j < width) store(sum + j, join<kind>(load(sum + j), term<kind>(load_part(p + j, static_cast<int>(width - j)))));
     }
-    for (int64_t j = 0; j < padded; j += W) store(total + j, join<kind>(load(total + j), load(sum + j)));
+    for (int64_t j = 0; j < width; j++)
+      if (from == 0)
+        out[j] = sum[j], total[j] = static_cast<double>(sum[j]);
+      else if constexpr (adds<kind>)
+        out[j] = static_cast<float>(total[j] += static_cast<double>(sum[j]));
+      else
+        out[j] = join<kind>(splat(out[j]), splat(sum[j]))[0];
   }
-  for (int64_t j = 0; j < width; j++) out[j] = total[j];
 }
 
 void log_sum_exp_columns(const float* x, int64_t n, int64_t inner, int64_t width, float* out) {
