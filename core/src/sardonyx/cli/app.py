@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": "Show where every node runs, and why not elsewhere.",
     "bench": "Measure a model's latency, alone or against onnxruntime.",
     "profile": "Measure the time of every operator and node.",
+    "compare": "Compare every tensor with another provider or engine.",
     "conformance": "Run the conformance suite on an execution provider.",
 }
 INTERRUPTED = 130

@@ -11,10 +11,10 @@ import click
 import numpy as np
 
 from sardonyx.cli import show
-from sardonyx.tools.random_values import random_value
 from sardonyx.cli.read_values import Target, read_all, read_value
 from sardonyx.errors import InvalidInput
 from sardonyx.runtime.session import InferenceSession, NodeArg
+from sardonyx.tools.random_values import random_value
 
 __all__ = ["Inputs", "bind_dims", "input_options", "parse_dims"]
 

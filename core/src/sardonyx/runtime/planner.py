@@ -193,19 +193,24 @@ class Planner:
         assignment: Assignment,
     ) -> ControlStep:
         self._record([node], CONTROL, assignment)
-        outside, self.within = self.within, node.name
         bodies: dict[str, tuple[Plan, list[int]]] = {}
         for name, body in node.attrs.items():
             if not isinstance(body, Graph):
                 continue
             captured = [v for v in body.captures() if v.const is None]
             closed = extract(body.nodes, [*body.inputs, *captured], body.outputs, body.name)
-            bodies[name] = (self.plan(closed), [read(v, "host") for v in captured])
-        self.within = outside
+            bodies[name] = (self._plan_within(node.name, closed), [read(v, "host") for v in captured])
         inputs = [None if v is None else read(v, "host") for v in node.inputs]
         home |= {v: "host" for v in node.outputs if v is not None}
         outputs = [None if v is None else new(v, "host") for v in node.outputs]
         return ControlStep(node, inputs, bodies, outputs)
+
+    def _plan_within(self, name: str, body: Graph) -> Plan:
+        outside, self.within = self.within, name
+        try:
+            return self.plan(body)
+        finally:
+            self.within = outside
 
 
 def _merge(into: dict[str, dict[str, str]], more: dict[str, dict[str, str]]) -> None:

@@ -12,7 +12,7 @@ from sardonyx.errors import InvalidInput
 from sardonyx.ir.dtypes import STRING, from_name, is_float
 from sardonyx.runtime.session import NodeArg
 
-__all__ = ["random_value"]
+__all__ = ["random_feeds", "random_value"]
 
 MAX_BYTES = 1 << 33
 
@@ -42,3 +42,10 @@ def random_value(arg: NodeArg, shape: Sequence[int], rng: np.random.Generator, m
     if is_float(dtype):
         return np.asarray(rng.standard_normal(shape, np.float32)).astype(dtype)
     return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+
+
+def random_feeds(session: Any, *, seed: int = 0, max_int: int = 2) -> dict[str, Any]:
+    """A random value for every input of a session that must be fed; free dimensions are 1."""
+    rng = np.random.default_rng(seed)
+    shapes = {a.name: [d if isinstance(d, int) else 1 for d in a.shape] for a in session.get_inputs()}
+    return {a.name: random_value(a, shapes[a.name], rng, max_int) for a in session.get_inputs() if not a.type.startswith("optional(")}

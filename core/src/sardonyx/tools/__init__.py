@@ -1,0 +1,1 @@
+"""Tools over models and sessions: comparing, bisecting, optimizing files, and pages about placements and profiles."""

@@ -1,0 +1,34 @@
+"""A model as its file has it: protobuf, with its large weights left out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sardonyx.errors import InvalidModel
+from sardonyx.ir import wire
+from sardonyx.ir.load import map_file
+
+__all__ = ["skeleton", "tensor_names"]
+
+
+def skeleton(model: Any) -> Any:
+    """The ModelProto of a path, of bytes, or the given one; large initializers read from a file or bytes are stubs with name,
+    type and dims. Raises InvalidInput where there is no file, InvalidModel where it is not ONNX."""
+    import onnx
+
+    if hasattr(model, "opset_import"):
+        return model
+    is_path = isinstance(model, (str, os.PathLike))
+    buffer = map_file(os.fspath(model)) if is_path else bytes(model)
+    try:
+        return onnx.ModelProto.FromString(wire.split(buffer)[0])
+    except InvalidModel:
+        raise
+    except Exception as e:
+        raise InvalidModel(f"{model if is_path else 'the given bytes'} is not a valid ONNX model: {e}") from e
+
+
+def tensor_names(model: Any) -> set[str]:
+    """The names of what the nodes of the model's main graph give."""
+    return {name for node in skeleton(model).graph.node for name in node.output if name}
