@@ -15,7 +15,7 @@ import numpy as np
 
 from sardonyx.ep.kernels import Kernel, KernelSet
 from sardonyx.ep.provider import CompileContext, Executable, RunContext
-from sardonyx.ep.weights import aligned
+from sardonyx.ep.weights import Shared
 from sardonyx.errors import CompileRefused, NodeError, RunCancelled, SardonyxError
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
@@ -38,6 +38,7 @@ class KernelExecutable(Executable):
         self._upload = upload
         self._context = context
         self._names: dict[Value, str] = {}
+        self._shared: list[Shared] = []
         self._globals: dict[str, Any] = {"xp": xp, "_first": _first, "_spread": _spread}
         for i, v in enumerate(graph.inputs):
             self._names[v] = f"i{i}"
@@ -61,7 +62,7 @@ class KernelExecutable(Executable):
 
     def _constant(self, v: Value) -> Any:
         assert v.const is not None
-        array = self._context.weights.get(v.const, "aligned", aligned)
+        array = self._context.weights.array(v.const)
         return array if self._upload is None or array.dtype == STRING else self._upload(array)
 
     def _call(self, index: int, node: Node, kernels: KernelSet) -> tuple[str, str]:
@@ -114,10 +115,16 @@ class KernelExecutable(Executable):
         if "prepared" in kernel.filled:
             assert kernel.prepare is not None
             inputs = [self._globals[self._name(v)] if v is not None and v.const is not None else None for v in node.inputs]
+            prepare, attrs = kernel.prepare, node.attrs
+            recipe = f"{prepare.__module__}.{prepare.__qualname__} {node.title} {node.since} {_text(attrs)}"
             try:
-                self._globals[f"p{index}"] = kernel.prepare(self._xp, inputs, node.attrs)
+                shared = self._context.weights.share(
+                    [v.const if v is not None else None for v in node.inputs], recipe, lambda: prepare(self._xp, inputs, attrs)
+                )
             except Exception as e:
                 raise node_error(node, e, [], compiling=True) from e
+            self._shared.append(shared)
+            self._globals[f"p{index}"] = shared.value
             args.append(f"prepared=p{index}")
         return args
 
@@ -214,6 +221,12 @@ def _describe(x: Any) -> str:
     if isinstance(x, list):
         return f"a sequence of {len(x)}"
     return "absent" if x is None else type(x).__name__
+
+
+def _text(attrs: dict[str, Any]) -> str:
+    """Attributes as text that is equal for equal ones only."""
+    arrays = (np.ndarray, np.generic)
+    return repr(sorted((k, (str(a.dtype), a.shape, a.tolist()) if isinstance(a, arrays) else a) for k, a in attrs.items()))
 
 
 def _start(ctx: RunContext, clock: Callable[[], int]) -> int:

@@ -6,6 +6,7 @@ import math
 import mmap
 import os
 import stat
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, V
 
 __all__ = [
     "Files",
+    "MappedFile",
     "checked_shape",
     "dense",
     "dtype_of",
@@ -75,13 +77,31 @@ def _is_inside(path: str, *folders: str | None) -> bool:
     return any(os.path.commonpath([root, path]) == root for root in roots)
 
 
+class MappedFile(mmap.mmap):
+    """A file mapped for reading. `identity` says which file in which state: device, inode, size, times of last change."""
+
+    identity: str
+
+
+_mapped: weakref.WeakValueDictionary[str, MappedFile] = weakref.WeakValueDictionary()
+
+
 def mapped(path: str) -> Any:
-    """The contents of a regular file, mapped; OSError where there is none."""
+    """The contents of a regular file, mapped; OSError where there is none. A file that is mapped already, and has not changed
+    since, is not mapped again."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError("it is not a regular file")
     with open(path, "rb") as f:
-        size = os.fstat(f.fileno()).st_size
-        return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        is_now = os.fstat(f.fileno())
+        if not is_now.st_size:
+            return b""
+        identity = f"{is_now.st_dev}:{is_now.st_ino}:{is_now.st_size}:{is_now.st_mtime_ns}:{is_now.st_ctime_ns}"
+        found = _mapped.get(identity)
+        if found is None:
+            found = MappedFile(f.fileno(), 0, access=mmap.ACCESS_READ)
+            found.identity = identity
+            _mapped[identity] = found
+        return found
 
 
 def text(s: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,9 @@ from sardonyx.ir.dtypes import PACKED_BITS, STRING
 
 __all__ = ["Tensor", "pack_bits", "unpack_bits"]
 
+# Bytes of the tensors that are worth sharing.
+IDENTIFIED = 1 << 12
+
 
 class Tensor:
     """A constant tensor that is read when it is needed.
@@ -21,7 +25,7 @@ class Tensor:
     model bytes) it is a view, so nothing is copied until somebody writes or needs alignment.
     """
 
-    __slots__ = ("_array", "_read", "dtype", "region", "shape")
+    __slots__ = ("_array", "_identity", "_read", "dtype", "region", "shape")
 
     def __init__(
         self,
@@ -31,19 +35,39 @@ class Tensor:
         array: np.ndarray | None = None,
         read: Callable[[], np.ndarray] | None = None,
         region: tuple[Any, int, int] | None = None,
+        identity: str | None = None,
     ):
         self.dtype, self.shape, self._array, self._read = dtype, shape, array, read
-        self.region = region
+        self.region, self._identity = region, identity
+
+    @property
+    def identity(self) -> str | None:
+        """Text that only tensors of the same values have: the place in a file, or in a bytes object as long as that lives, or a
+        digest of the values; None for small tensors and strings."""
+        if self._identity is None and self.nbytes >= IDENTIFIED and self.dtype != STRING:
+            where = self._place() or hashlib.sha256(np.ascontiguousarray(self.numpy()).view(np.uint8).data).hexdigest()
+            self._identity = f"{where} {self.dtype} {self.shape}"
+        return self._identity
+
+    def _place(self) -> str | None:
+        if self.region is None:
+            return None
+        buffer, offset, length = self.region
+        source = getattr(buffer, "identity", None)
+        if source is None and isinstance(buffer, bytes):
+            source = f"bytes {id(buffer)}"
+        return None if source is None else f"{source} {offset} {length}"
 
     @staticmethod
-    def of(array: Any) -> Tensor:
-        """A constant that holds `array` (any ndarray; strings become object arrays)."""
+    def of(array: Any, identity: str | None = None) -> Tensor:
+        """A constant that holds `array` (any ndarray; strings become object arrays); `identity` replaces the
+        digest of the values."""
         array = np.asarray(array)
         if array.dtype.kind in "US":
             array = array.astype(STRING)
         view = array.view()
         view.flags.writeable = False
-        return Tensor(array.dtype, array.shape, array=view)
+        return Tensor(array.dtype, array.shape, array=view, identity=identity)
 
     @staticmethod
     def raw(dtype: np.dtype, shape: tuple[int, ...], buffer: Any, offset: int, length: int, name: str) -> Tensor:
@@ -86,6 +110,11 @@ class Tensor:
                 return array
             self._array = array
         return self._array
+
+    def adopt(self, array: np.ndarray) -> None:
+        """Hold this array, which has the same values and is not written to, instead of an own one."""
+        if self._array is not None:
+            self._array = array
 
     def packed(self) -> Any:
         """The values as ONNX stores them: little-endian bytes, types below 8 bits packed. Not for strings."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
-import threading
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 from sardonyx.ep.provider import API_VERSION, Device, ProviderInfo, Unavailable
 from sardonyx.errors import InvalidInput, ProviderError
+from sardonyx.ir.fork import ForkLock
 
 __all__ = ["GROUP", "ProviderStatus", "available", "find", "plugin_manager", "providers", "register", "unregister"]
 
@@ -56,7 +56,7 @@ class ProviderStatus:
         }
 
 
-_lock = threading.RLock()
+_lock = ForkLock()
 _local: dict[str, ModuleType] = {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import threading
@@ -37,6 +38,7 @@ logger = logging.getLogger("sardonyx")
 weights = WeightStore()
 FLOOR = "cpu"
 EXTRA_PLANS = 8
+_given = itertools.count()
 
 
 class NodeArg:
@@ -435,7 +437,8 @@ def _replace_initializers(model: Model, given: dict[str, Any]) -> None:
         if array.dtype != target.const.dtype or array.shape != target.const.shape:
             have, want = f"{array.dtype}{list(array.shape)}", f"{target.const.dtype}{list(target.const.shape)}"
             raise InvalidInput(f"initializer {name!r} is {want}; it cannot be replaced by {have}")
-        target.const = Tensor.of(array)
+        # The caller may change it later: no other session shares it.
+        target.const = Tensor.of(array, f"given {next(_given)}")
 
 
 def _plugin_passes() -> list[Any]:
