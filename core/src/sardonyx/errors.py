@@ -14,7 +14,9 @@ __all__ = [
     "NotSupported",
     "ProviderError",
     "RunCancelled",
+    "RunTimeout",
     "SardonyxError",
+    "UnreadableModel",
     "foreign",
 ]
 
@@ -31,15 +33,22 @@ class InvalidModel(SardonyxError):
     """The model is wrong: truncated, cyclic, ill-typed, against the ONNX specification."""
 
 
+class UnreadableModel(InvalidModel):
+    """The file or bytes are no ONNX model, or a truncated one."""
+
+
 class NotSupported(SardonyxError, NotImplementedError):
     """The model is right, but nothing installed can run this part of it.
 
-    `nodes` maps the name of each node that nobody takes to the providers' reasons.
+    `nodes` maps the name of each node that nobody takes to the providers' reasons, `operators` to its operator as
+    (domain, operator, version).
     """
 
-    def __init__(self, message: str, nodes: dict[str, dict[str, str]] | None = None):
+    def __init__(
+        self, message: str, nodes: dict[str, dict[str, str]] | None = None, operators: dict[str, tuple[str, str, int]] | None = None
+    ):
         super().__init__(message)
-        self.nodes = nodes or {}
+        self.nodes, self.operators = nodes or {}, operators or {}
 
 
 class ProviderError(SardonyxError):
@@ -59,6 +68,10 @@ class NodeError(SardonyxError):
 
 class RunCancelled(SardonyxError):
     """The run was ended by RunOptions.terminate, a timeout, or a cancelled task."""
+
+
+class RunTimeout(RunCancelled, TimeoutError):
+    """The run was ended because it took longer than the timeout given."""
 
 
 class InternalError(SardonyxError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sardonyx.errors import InvalidInput, InvalidModel, SardonyxError
+from sardonyx.errors import InvalidInput, InvalidModel, SardonyxError, UnreadableModel
 from sardonyx.ir import wire
 from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Model
@@ -105,7 +105,7 @@ def map_file(path: str) -> Any:
         what = "a folder, not a model file" if os.path.isdir(path) else f"not readable: {e}"
         raise InvalidInput(f"{path} is {what}") from e
     if not buffer:
-        raise InvalidModel(f"{path} is empty")
+        raise UnreadableModel(f"{path} is empty")
     return buffer
 
 
@@ -115,12 +115,14 @@ def _parse(buffer: Any, source: str) -> tuple[Any, dict[str, Tensor]]:
     try:
         skeleton, raw = wire.split(buffer)
         proto = onnx.ModelProto.FromString(skeleton)
+    except UnreadableModel as e:
+        raise UnreadableModel(f"{source}: {e}") from None
     except InvalidModel as e:
         raise InvalidModel(f"{source}: {e}") from None
     except Exception as e:
-        raise InvalidModel(f"{source} is not a valid ONNX model: {e}") from e
+        raise UnreadableModel(f"{source} is not a valid ONNX model: {e}") from e
     if not proto.HasField("graph") or not (proto.opset_import or proto.ir_version):
-        raise InvalidModel(f"{source} is not an ONNX model: it has no graph or no version")
+        raise UnreadableModel(f"{source} is not an ONNX model: it has no graph or no version")
     tensors = {}
     for r in raw:
         what = f"tensor {r.name!r}"

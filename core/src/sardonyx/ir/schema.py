@@ -10,7 +10,7 @@ import numpy as np
 
 from sardonyx.ir.dtypes import from_name
 
-__all__ = ["KNOWN", "STANDARD", "Formal", "Schema", "in_force", "newest", "schema", "since_version"]
+__all__ = ["KNOWN", "STANDARD", "Formal", "Schema", "all_schemas", "in_force", "newest", "schema", "since_version"]
 
 # The operator set versions that this release was written against, by domain of ONNX's own.
 KNOWN = {"": 28, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1}
@@ -65,6 +65,13 @@ def _formal(formals: tuple[Formal, ...], index: int) -> Formal | None:
     if index < len(formals):
         return formals[index]
     return formals[-1] if formals and formals[-1].variadic else None
+
+
+def all_schemas() -> list[Any]:
+    """The OpSchema of every version of every operator that onnx.defs knows."""
+    from onnx import defs
+
+    return list(defs.get_all_schemas_with_history())
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sardonyx.errors import InvalidModel
+from sardonyx.errors import UnreadableModel
 
 __all__ = ["RawTensor", "split"]
 
@@ -45,7 +45,7 @@ def _varint(buffer: Any, at: int, end: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             break
-    raise InvalidModel(f"not a valid ONNX file: broken number at byte {at}; the file is truncated or is not an ONNX model")
+    raise UnreadableModel(f"not a valid ONNX file: broken number at byte {at}; the file is truncated or is not an ONNX model")
 
 
 def _fields(buffer: Any, at: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
@@ -69,9 +69,9 @@ def _fields(buffer: Any, at: int, end: int) -> Iterator[tuple[int, int, int, int
         elif kind == 5:
             payload, at = at, at + 4
         else:
-            raise InvalidModel(f"not a valid ONNX file: unknown field kind {kind} at byte {start}")
+            raise UnreadableModel(f"not a valid ONNX file: unknown field kind {kind} at byte {start}")
         if at > end or number == 0:
-            raise InvalidModel(f"not a valid ONNX file: a field at byte {start} runs past the end; the file is truncated")
+            raise UnreadableModel(f"not a valid ONNX file: a field at byte {start} runs past the end; the file is truncated")
         yield number, kind, start, payload, at
 
 
@@ -159,7 +159,7 @@ def _constant_node(buffer: Any, at: int, end: int) -> tuple[RawTensor, bytes] | 
 def split(buffer: Any) -> tuple[bytes, list[RawTensor]]:
     """A ModelProto's bytes without its large tensors (stubs of initializers keep name, dtype, dims), and those tensors.
 
-    `buffer` is anything indexable by byte: bytes, a memoryview, a mapped file. Raises InvalidModel for broken bytes.
+    `buffer` is anything indexable by byte: bytes, a memoryview, a mapped file. Raises UnreadableModel for broken bytes.
     """
     tensors: list[RawTensor] = []
     chunks: list[bytes] = []

@@ -10,6 +10,7 @@ from sardonyx.ep.shape_kernels import shape_kernels
 from sardonyx.errors import NotSupported
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.schema import schema
 from sardonyx.ir.types import TensorType, type_string
 
 __all__ = ["CONTROL", "HOST", "Assignment", "Group", "assign", "group", "reads_metadata", "small_islands"]
@@ -18,6 +19,10 @@ HOST = "host"
 CONTROL = "control flow"
 MAX_EXPANSION = 16
 SMALL_ISLAND = 2
+REGISTER = (
+    "register a Python function for it with @sardonyx.custom_op({0!r}, {1!r}, dtypes=[...]) before making the session, "
+    "or install a package that has it"
+)
 HEAVY = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm", "Attention", "LSTM", "GRU", "RNN", "Einsum"})
 
 
@@ -69,7 +74,11 @@ def assign(
     stuck = [n for n in graph.nodes if n not in result.owner]
     if not stuck:
         return result
-    raise NotSupported(_complaint(stuck, providers, result), {n.name: dict(result.refusals.get(n.name, {})) for n in stuck})
+    raise NotSupported(
+        _complaint(stuck, providers, result),
+        {n.name: dict(result.refusals.get(n.name, {})) for n in stuck},
+        {n.name: (n.domain, n.op, n.since) for n in stuck},
+    )
 
 
 def _claim(
@@ -99,7 +108,7 @@ def _claim(
             elif isinstance(answer, Claim):
                 result.owner[node] = provider.name
                 result.claims[node] = answer
-            else:
+            elif answer is not None or not provider.partial:
                 reasons[provider.name] = answer.reason if answer is not None else "not claimed"
     for node in pending_set:
         if not result.refusals.get(node.name):
@@ -203,6 +212,8 @@ def _complaint(nodes: list[Node], providers: list[Provider], result: Assignment)
         types = ", ".join("-" if v is None else type_string(v.type) for v in node.inputs)
         lines.append(f"  {node.name!r} ({node.title}-{node.since}; {types})")
         lines += [f"    {ep}: {reason}" for ep, reason in result.refusals.get(node.name, {}).items()]
+        if schema(node.domain, node.op, node.since) is None:
+            lines.append(f"    ONNX does not define {node.title}: {REGISTER.format(node.domain, node.op)}")
     if len(nodes) > 20:
         lines.append(f"  ... and {len(nodes) - 20} more")
     if not providers:

@@ -1,0 +1,1 @@
+"""onnxruntime's inner modules, whose paths clients import."""

@@ -1,0 +1,161 @@
+"""SessionOptions and RunOptions with all of onnxruntime's members."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sardonyx.errors import InvalidInput
+from sardonyx.onnxruntime import environment
+from sardonyx.onnxruntime.enums import OrtExecutionProviderDevicePolicy
+from sardonyx.onnxruntime.errors import Fail, InvalidArgument, raises, status
+from sardonyx.onnxruntime.providers import CPU, KNOWN, get_available_providers
+from sardonyx.onnxruntime.values import OrtValue
+from sardonyx.runtime import discovery, options
+
+if TYPE_CHECKING:
+    from sardonyx.onnxruntime.devices import OrtEpDevice
+    from sardonyx.onnxruntime.lora import LoraAdapter
+
+__all__ = ["RunOptions", "SessionOptions"]
+
+Delegate = Callable[[Sequence["OrtEpDevice"], Mapping[str, str], Mapping[str, str], int], Sequence["OrtEpDevice"]]
+
+
+class SessionOptions(options.SessionOptions):
+    """onnxruntime's session options, and Sardonyx's (`strict`, `assign`, `disabled_optimizers`).
+
+    An unknown attribute raises AttributeError. Configuration entries that mean nothing here are kept and change nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_severity_level = -1
+        self.profile_file_prefix = "onnxruntime_profile_"
+        self._providers: list[tuple[str, dict[str, str]]] = []
+        self._policy: OrtExecutionProviderDevicePolicy | Delegate | None = None
+        self._cancelled = False
+        self._read_context: tuple[Callable[..., None], int] | None = None
+        self._complete = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_complete" in self.__dict__ and name not in self.__dict__:
+            raise AttributeError(f"'SessionOptions' object has no attribute {name!r}")
+        old = self.__dict__.get(name)
+        if isinstance(old, (bool, int, str)) and not name.startswith("_"):
+            try:
+                value = type(old)(value) if isinstance(old, int) or isinstance(value, (str, os.PathLike)) else _refuse(value)
+            except (TypeError, ValueError):
+                raise TypeError(f"SessionOptions.{name} takes {type(old).__name__}, not {value!r}") from None
+        super().__setattr__(name, value)
+
+    @property
+    def threads(self) -> int:
+        """Threads for one operator: as set, or the global pool's where the session shares it, or the processors at hand."""
+        shared = 0 if self.use_per_session_threads else environment.global_threads()
+        return shared or super().threads
+
+    def get_session_config_entry(self, key: str) -> str:
+        """A configuration entry; RuntimeError if it was not set."""
+        try:
+            return super().get_session_config_entry(key)
+        except InvalidInput as e:
+            raise RuntimeError(str(e)) from e
+
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """Replace an initializer of the model by an OrtValue of the same dtype and shape; RuntimeError for another object."""
+        if not isinstance(value, OrtValue):
+            raise RuntimeError(f"initializer {name!r}: give an OrtValue, not {type(value).__name__}")
+        super().add_initializer(name, value)
+
+    def register_custom_ops_library(self, path: str) -> None:
+        """Run a Python file that defines operators with sardonyx.custom_op.
+
+        Raises Fail where there is no file, NotImplementedError for a shared library: those are built for onnxruntime's C API.
+        """
+        if not os.path.exists(path):
+            raise status(Fail, f"there is no custom operator library {path}")
+        if not os.fspath(path).endswith(".py"):
+            raise NotImplementedError(
+                f"{path} is built for onnxruntime's C API, which Sardonyx does not have: write the operators as Python functions "
+                "with @sardonyx.custom_op(domain, name), in a package or in a .py file that you register here"
+            )
+        runpy.run_path(os.fspath(path))
+
+    def add_provider(self, name: str, provider_options: Mapping[str, str]) -> None:
+        """Add a provider to those that run the model. Raises InvalidArgument for one that is not available here, RuntimeError
+        for an unknown name."""
+        if name not in get_available_providers() and name not in discovery.available():
+            if name not in KNOWN:
+                raise RuntimeError(f"Unknown Provider Type: {name}")
+            raise status(InvalidArgument, f"provider {name!r} is not available here; available: {', '.join(get_available_providers())}")
+        self._providers.append((name, {str(k): str(v) for k, v in provider_options.items()}))
+
+    def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], provider_options: Mapping[str, str]) -> None:
+        """Add the provider of some of get_ep_devices(), which must all be of one provider."""
+        names = {d.ep_name for d in ep_devices}
+        if len(names) != 1:
+            raise status(InvalidArgument, f"give devices of one provider, not of {sorted(names) or 'none'}")
+        self.add_provider(names.pop(), provider_options)
+
+    def has_providers(self) -> bool:
+        """Whether providers or a policy were set here."""
+        return bool(self._providers) or self._policy is not None
+
+    def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
+        """Choose providers by the kind of their devices where the session names none."""
+        self._policy = OrtExecutionProviderDevicePolicy(policy)
+
+    def set_provider_selection_policy_delegate(self, delegate: Delegate) -> None:
+        """Choose providers by a function: (devices, model metadata, runtime metadata, most devices) -> devices."""
+        self._policy = delegate
+
+    def set_load_cancellation_flag(self, cancel: bool) -> None:
+        """Whether making a session with these options is to be cancelled."""
+        self._cancelled = bool(cancel)
+
+    def set_ep_context_data_read_func(self, read_func: Callable[..., None], max_data_size: int) -> None:
+        """Keep a function that gives external data of EPContext nodes, for providers that have such nodes."""
+        self._read_context = (read_func, int(max_data_size))
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """Forget that function."""
+        self._read_context = None
+
+    def chosen_providers(self) -> list[tuple[str, dict[str, str]]] | None:
+        """The providers that add_provider or a policy set; None where neither did."""
+        if self._providers:
+            return list(self._providers)
+        if self._policy is None:
+            return None
+        from sardonyx.onnxruntime.devices import choose, get_ep_devices
+
+        if isinstance(self._policy, OrtExecutionProviderDevicePolicy):
+            devices = choose(self._policy)
+        else:
+            devices = list(self._policy(get_ep_devices(), {}, {}, 8))
+        return [(n, {}) for n in dict.fromkeys([*(d.ep_name for d in devices), CPU])]
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(value)
+
+
+class RunOptions(options.RunOptions):
+    """onnxruntime's options of one run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_severity_level = -1
+        self._adapters: list[LoraAdapter] = []
+
+    @raises(RuntimeError)
+    def get_run_config_entry(self, key: str) -> str:
+        """A configuration entry; RuntimeError if it was not set."""
+        return super().get_run_config_entry(key)
+
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """Feed an adapter's parameters to the inputs that have their names."""
+        self._adapters.append(adapter)

@@ -1,0 +1,378 @@
+"""InferenceSession as onnxruntime has it, around a session of Sardonyx (`session._sess`)."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.errors import InvalidInput, ProviderError, SardonyxError
+from sardonyx.onnxruntime import environment, placement
+from sardonyx.onnxruntime.binding import IOBinding
+from sardonyx.onnxruntime.devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
+from sardonyx.onnxruntime.enums import OrtAllocatorType, OrtMemType
+from sardonyx.onnxruntime.errors import (
+    Fail,
+    InvalidArgument,
+    InvalidProtobuf,
+    ModelLoadCanceled,
+    NoSuchFile,
+    raises,
+    status,
+    translated,
+)
+from sardonyx.onnxruntime.options import RunOptions, SessionOptions
+from sardonyx.onnxruntime.providers import CPU, check_and_normalize_provider_args, expand, get_available_providers, names_of
+from sardonyx.onnxruntime.sparse import SparseTensor
+from sardonyx.onnxruntime.values import OrtValue
+from sardonyx.runtime import options, session
+from sardonyx.runtime.async_runs import run_with_callback
+from sardonyx.runtime.session import ModelMetadata, NodeArg
+
+__all__ = ["InferenceSession", "Session"]
+
+logger = logging.getLogger("sardonyx")
+Providers = Sequence[str | tuple[str, dict[Any, Any]]]
+
+
+class Session:
+    """What every session can do; see InferenceSession. What Sardonyx's sessions can do beyond it (explain(), profile()...)
+    works here too."""
+
+    _sess: session.InferenceSession
+    _sess_options: options.SessionOptions
+    _inputs_meta: list[NodeArg]
+    _outputs_meta: list[NodeArg]
+    _overridable_initializers: list[NodeArg]
+    _model_meta: ModelMetadata
+    _providers: list[str]
+    _provider_options: dict[str, dict[str, str]]
+    _profiling_start_time_ns: int
+
+    def __init__(self, enable_fallback: bool = True):
+        self._enable_fallback = enable_fallback
+        self._fallback_providers = [CPU]
+
+    def __getattr__(self, name: str) -> Any:
+        inner = self.__dict__.get("_sess")
+        if name.startswith("_") or inner is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(inner, name)
+
+    def get_session_options(self) -> options.SessionOptions:
+        """The options the session was made with."""
+        return self._sess_options
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs that must be fed."""
+        return self._inputs_meta
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs."""
+        return self._outputs_meta
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The inputs that have a default."""
+        return self._overridable_initializers
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model file says about itself."""
+        return self._model_meta
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """The memory in which each input is taken: the host's."""
+        return [_host_memory() for _ in self._inputs_meta]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """The memory in which each output is given: the host's."""
+        return [_host_memory() for _ in self._outputs_meta]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        """The device of the first provider of the session, for each input."""
+        found = [d for d in get_ep_devices() if d.ep_name == self._providers[0]]
+        return found[:1] * len(self._inputs_meta)
+
+    def get_providers(self) -> list[str]:
+        """The session's providers by onnxruntime's names, in order of preference."""
+        return self._providers
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """The options of each provider, as text."""
+        return self._provider_options
+
+    def get_provider_graph_assignment_info(self) -> list[placement.OrtEpAssignedSubgraph]:
+        """Which nodes run on which provider (why: `explain()`). Raises Fail unless the session's configuration entry
+        session.record_ep_graph_assignment_info is "1"."""
+        key = "session.record_ep_graph_assignment_info"
+        if self._sess_options._config.get(key) != "1":
+            raise status(Fail, f'set the session configuration entry {key} to "1" before making the session')
+        return placement.subgraphs(self._sess)
+
+    def disable_fallback(self) -> None:
+        """Do not run again on the host where a provider fails."""
+        self._enable_fallback = False
+
+    def enable_fallback(self) -> None:
+        """Where a provider fails in a run, run again, from then on, on the host."""
+        self._enable_fallback = True
+
+    def _feeds(self, input_feed: Mapping[str, Any], run_options: Any) -> Mapping[str, Any]:
+        """The feeds as Sardonyx takes them: OrtValues opened, objects made strings where strings are wanted, adapters added."""
+        if not hasattr(input_feed, "keys"):
+            raise AttributeError(f"feeds are a dict of input name -> array, not {type(input_feed).__name__}")
+        adapters = getattr(run_options, "_adapters", ())
+        if adapters:
+            given = {n: v for a in adapters for n, v in a.parameters.items()}
+            input_feed = {**given, **input_feed}
+        if self._strings or any(isinstance(v, (OrtValue, SparseTensor)) for v in input_feed.values()):
+            input_feed = {n: _opened(v) for n, v in input_feed.items()}
+            for n in self._strings & input_feed.keys():
+                input_feed[n] = _texts(input_feed[n])
+        return input_feed
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
+        """Run the model: the outputs (all, or those named) as arrays that are the caller's own; lists and dicts for sequences
+        and maps. Raises ValueError for a missing input, InvalidArgument for a wrong one, Fail where a node fails."""
+        feeds = self._feeds(input_feed, run_options)
+        if isinstance(output_names, (str, bytes)):
+            raise TypeError(f"output_names is a list of names, or None for all, not {output_names!r}")
+        if not isinstance(run_options, (options.RunOptions, type(None))):
+            raise TypeError(f"run_options is a RunOptions or None, not {type(run_options).__name__}")
+        if run_options is not None and run_options.terminate:
+            raise status(Fail, "the run was ended: RunOptions.terminate is set")
+        try:
+            return self._sess.run(output_names or None, feeds, run_options)
+        except SardonyxError as e:
+            if not isinstance(e, ProviderError) or not self._enable_fallback:
+                raise self._run_error(e, feeds) from e
+            logger.warning("%s; running again on %s", e, self._fallback_providers)
+            self.set_providers(self._fallback_providers)
+            self.disable_fallback()
+            return self.run(output_names, input_feed, run_options)
+
+    def _run_error(self, error: SardonyxError, feeds: Mapping[str, Any]) -> Exception:
+        if isinstance(error, InvalidInput):
+            missing = [a.name for a in self._inputs_meta if a.name not in feeds and not a.type.startswith("optional")]
+            if missing:
+                return ValueError(str(error))
+            if any(isinstance(v, (str, bytes)) for v in feeds.values()):
+                return RuntimeError(str(error))
+        return translated(error)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run in another thread, which then calls `callback(results, user_data, error)`: error is "" where all went well, else
+        results is []. Raises ValueError for a missing input."""
+        missing = [a.name for a in self._inputs_meta if a.name not in input_feed and not a.type.startswith("optional")]
+        if missing:
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
+
+        run_with_callback(lambda: self.run(output_names, input_feed, run_options), callback, user_data)
+
+    def run_with_ort_values(
+        self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
+    ) -> list[OrtValue]:
+        """As run(), with OrtValues in and out."""
+        feeds = {name: value._get_c_value() for name, value in input_dict_ort_values.items()}
+        return [OrtValue.of(v) for v in self.run(output_names, feeds, run_options)]
+
+    @raises(RuntimeError)
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: Any,
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """As run(), with lists of OrtValues: `fetches` is filled (what it holds already is overwritten in place)."""
+        results = self.run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
+        for i, result in enumerate(results):
+            if i < len(fetches):
+                fetches[i].update_inplace(result)
+            else:
+                fetches.append(OrtValue.of(result))
+
+    @raises(RuntimeError)
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run with what is bound. Raises ValueError for the binding of another session, else RuntimeError."""
+        if iobinding._session is not self._sess:
+            raise ValueError("an IOBinding is run by the session that made it")
+        if not iobinding.outputs:
+            raise RuntimeError("no output is bound: call bind_output(name)")
+        self._sess.run_with_iobinding(iobinding, run_options)
+
+    def io_binding(self) -> IOBinding:
+        """A new IOBinding for this session."""
+        return IOBinding(self)
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """An uninitialised tensor."""
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+
+    @raises()
+    def end_profiling(self) -> str:
+        """Write the profile; the name of the file, or "" where profiling is off or has ended."""
+        return self._sess.end_profiling() if self._sess.get_profiling_start_time_ns() else ""
+
+    def get_profiling_start_time_ns(self) -> int:
+        """The time at which profiling began, in ns; 0 if it is off."""
+        return self._profiling_start_time_ns
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Has no effect: no provider captures graphs."""
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Has no effect beyond checking the form: no provider has options that change after the session was made."""
+        if not all(isinstance(x, str) for pair in options.items() for x in pair):
+            raise TypeError("dynamic options are a dict of text to text")
+
+    def get_tuning_results(self) -> list[dict[str, Any]]:
+        """What providers found by trying kernels: nothing, they choose without trying."""
+        return []
+
+    def set_tuning_results(self, results: list[dict[str, Any]], *, error_on_invalid: bool = False) -> None:
+        """Ignores the results, which are of another engine; RuntimeError with error_on_invalid, if there are any."""
+        if results and error_on_invalid:
+            raise RuntimeError("these tuning results are of providers that are not in this session")
+
+    _strings: frozenset[str] = frozenset()
+
+    def set_providers(self, providers: Providers | None = None, provider_options: Sequence[dict[Any, Any]] | None = None) -> None:
+        """Make the session anew on other providers."""
+        raise NotImplementedError("only an InferenceSession can be made anew")
+
+
+class InferenceSession(Session):
+    """A model ready to run.
+
+    `path_or_bytes` is a path or the bytes of a file. `providers` are names, or (name, options), in order of preference; None:
+    all that are available. A name that is not available is warned of and passed over. `enable_fallback=0` (default 1) makes
+    wrong providers an error; `disabled_optimizers` are names of passes. Raises NoSuchFile, InvalidProtobuf, InvalidGraph,
+    NotImplemented or Fail for models, TypeError for an object that is none.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: options.SessionOptions | None = None,
+        providers: Providers | None = None,
+        provider_options: Sequence[dict[Any, Any]] | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(int(kwargs.get("enable_fallback", 1)) == 1)
+        if isinstance(path_or_bytes, (str, os.PathLike)):
+            self._model_path: str | None = os.fspath(path_or_bytes)
+            self._model_bytes: bytes | None = None
+        elif isinstance(path_or_bytes, bytes):
+            self._model_path, self._model_bytes = None, path_or_bytes
+        else:
+            raise TypeError(
+                f"Unable to load from type '{type(path_or_bytes)}': give a path or bytes (of an onnx.ModelProto: SerializeToString())"
+            )
+        if not isinstance(sess_options, (options.SessionOptions, type(None))):
+            raise TypeError(f"sess_options is a SessionOptions or None, not {type(sess_options).__name__}")
+        self._sess_options_initial = sess_options
+        self._disabled = kwargs.get("disabled_optimizers")
+        try:
+            self._make(providers, provider_options)
+        except (ValueError, RuntimeError) as e:
+            if not self._enable_fallback or isinstance(e, NotImplementedError):
+                raise
+            logger.warning("%s; making the session on %s instead of %s", e, self._fallback_providers, providers)
+            self._make(self._fallback_providers, None)
+            self.disable_fallback()
+
+    def set_providers(self, providers: Providers | None = None, provider_options: Sequence[dict[Any, Any]] | None = None) -> None:
+        """Make the session anew on other providers. Raises ValueError or RuntimeError for wrong ones."""
+        self._make(providers, provider_options)
+
+    def _make(self, providers: Providers | None, provider_options: Sequence[dict[Any, Any]] | None) -> None:
+        source = self._checked_source()
+        given = self._sess_options_initial if self._sess_options_initial is not None else SessionOptions()
+        if getattr(given, "_cancelled", False):
+            raise status(ModelLoadCanceled, "SessionOptions.set_load_cancellation_flag is set")
+        names, settings = check_and_normalize_provider_args(providers, provider_options, get_available_providers())
+        chosen = given.chosen_providers() if isinstance(given, SessionOptions) else None
+        if not names and chosen is not None:
+            names, settings = [n for n, _ in chosen], [o for _, o in chosen]
+        if providers is None and not names:
+            names = get_available_providers()
+            settings = [{} for _ in names]
+        own = expand(names, settings, given.is_strict)
+        if given.is_strict and not own:
+            raise status(Fail, f"fallback to {CPU} is disabled, and no other provider was asked for: {names}")
+        self._bind(self._create(source, given, own), given, names)
+
+    @raises()
+    def _create(self, source: Any, given: options.SessionOptions, own: list[tuple[str, dict[str, str]]]) -> session.InferenceSession:
+        seed = environment.session_seed()
+        if seed is not None and given.seed is None:
+            given = copy.copy(given)
+            given.seed = seed
+        return session.InferenceSession(source, given, own, disabled_optimizers=self._disabled)
+
+    def _checked_source(self) -> Any:
+        path, data = self._model_path, self._model_bytes
+        if path is None:
+            if not data:
+                raise status(InvalidArgument, "the given bytes are empty: there is no graph in them")
+            _refuse_ort_format(data[:8], "the given bytes are", False)
+            return data
+        if not os.path.exists(path):
+            raise status(NoSuchFile, f"Load model from {path} failed: the file doesn't exist")
+        if os.path.isdir(path):
+            raise status(InvalidProtobuf, f"Load model from {path} failed: it is a folder")
+        with open(path, "rb") as f:
+            _refuse_ort_format(f.read(8), f"{path} is", path.endswith(".ort"))
+        return path
+
+    def _bind(self, sess: session.InferenceSession, given: options.SessionOptions, asked: Sequence[str]) -> None:
+        self._sess, self._sess_options = sess, given
+        self._inputs_meta, self._outputs_meta = sess.get_inputs(), sess.get_outputs()
+        self._overridable_initializers, self._model_meta = sess.get_overridable_initializers(), sess.get_modelmeta()
+        self._strings = frozenset(a.name for a in self._inputs_meta if a.type == "tensor(string)")
+        own = sess.get_provider_options()
+        self._providers = names_of(list(own), asked)
+        self._provider_options = {}
+        for name, values in own.items():
+            ort = names_of([name], asked)[0]
+            self._provider_options[ort] = {} if ort == CPU else {**self._provider_options.get(ort, {}), **values}
+        self._profiling_start_time_ns = sess.get_profiling_start_time_ns()
+
+
+def _host_memory() -> OrtMemoryInfo:
+    return OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
+
+
+def _refuse_ort_format(head: bytes, what: str, named: bool) -> None:
+    if named or head[4:8] == b"ORTM":
+        raise NotImplementedError(f"{what} a model in onnxruntime's own ORT format; Sardonyx reads the .onnx file that it was made from")
+
+
+def _opened(value: Any) -> Any:
+    if isinstance(value, SparseTensor):
+        raise NotImplementedError("a SparseTensor cannot be fed: give the dense array")
+    return value.numpy() if isinstance(value, OrtValue) else value
+
+
+def _texts(value: Any) -> Any:
+    """An array of objects with every element as text, as onnxruntime reads it."""
+    if isinstance(value, np.ndarray) and value.dtype == object and not all(type(s) in (str, bytes) for s in value.flat):
+        texts = np.empty(value.shape, object)
+        texts.reshape(-1)[:] = [s if isinstance(s, (str, bytes)) else str(s) for s in value.flat]
+        return texts
+    return value
