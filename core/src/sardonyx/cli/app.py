@@ -30,6 +30,8 @@ COMMANDS = {
     "bench": "Measure a model's latency, alone or against onnxruntime.",
     "profile": "Measure the time of every operator and node.",
     "compare": "Compare every tensor with another provider or engine.",
+    "bisect": "Find the pass or the node that makes a result differ.",
+    "optimize": "Write a model in its optimized form, for any runtime.",
     "conformance": "Run the conformance suite on an execution provider.",
 }
 INTERRUPTED = 130

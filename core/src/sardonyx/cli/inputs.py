@@ -79,13 +79,13 @@ def _all_known(values: dict[str, np.ndarray], known: dict[str, NodeArg], path: s
     return values
 
 
-def parse_dims(text: str) -> dict[str, int]:
+def parse_dims(text: str, option: str = "--dims") -> dict[str, int]:
     """`batch=1,x.2=320` as a dict."""
     dims: dict[str, int] = {}
     for part in text.split(",") if text else ():
         name, _, value = part.rpartition("=")
         if not name or not value.strip().isdigit():
-            raise InvalidInput(f"--dims {part!r} is not of the form NAME=SIZE, INPUT.AXIS=SIZE or *=SIZE")
+            raise InvalidInput(f"{option} {part!r} is not of the form NAME=SIZE, INPUT.AXIS=SIZE or *=SIZE")
         dims[name.strip()] = int(value)
     return dims
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Any
 
 from sardonyx.errors import InvalidModel
 from sardonyx.ir import wire
 from sardonyx.ir.load import map_file
 
-__all__ = ["skeleton", "tensor_names"]
+__all__ = ["operators", "skeleton", "tensor_names"]
 
 
 def skeleton(model: Any) -> Any:
@@ -32,3 +33,18 @@ def skeleton(model: Any) -> Any:
 def tensor_names(model: Any) -> set[str]:
     """The names of what the nodes of the model's main graph give."""
     return {name for node in skeleton(model).graph.node for name in node.output if name}
+
+
+def operators(model: Any) -> Counter[str]:
+    """How often each operator occurs in a model's graph and in its bodies; Constant nodes are not counted."""
+    counts: Counter[str] = Counter()
+    stack = [skeleton(model).graph]
+    while stack:
+        for node in stack.pop().node:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            if (domain, node.op_type) != ("", "Constant"):
+                counts[f"{domain}::{node.op_type}" if domain else node.op_type] += 1
+            for attribute in node.attribute:
+                stack += [attribute.g] if attribute.HasField("g") else []
+                stack += attribute.graphs
+    return counts
