@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from sardonyx.ep.custom_ops import custom_op
     from sardonyx.errors import SardonyxError
     from sardonyx.runtime.discovery import providers
     from sardonyx.runtime.iobinding import IOBinding
+    from sardonyx.runtime.log import set_default_logger_severity, set_default_logger_verbosity
     from sardonyx.runtime.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
     from sardonyx.runtime.ortvalue import OrtValue
     from sardonyx.runtime.session import InferenceSession, ModelMetadata, NodeArg
@@ -35,6 +37,9 @@ _WHERE = {
     "ModelMetadata": "sardonyx.runtime.session",
     "NodeArg": "sardonyx.runtime.session",
     "OrtValue": "sardonyx.runtime.ortvalue",
+    "custom_op": "sardonyx.ep.custom_ops",
+    "set_default_logger_severity": "sardonyx.runtime.log",
+    "set_default_logger_verbosity": "sardonyx.runtime.log",
 }
 
 __all__ = [
@@ -49,9 +54,12 @@ __all__ = [
     "RunOptions",
     "SardonyxError",
     "SessionOptions",
+    "custom_op",
     "get_all_providers",
     "get_available_providers",
     "providers",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
 ]
 
 

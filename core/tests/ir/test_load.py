@@ -237,7 +237,7 @@ def test_early_layer_normalization(tools):
 
 def test_unknown_domains_pass():
     loaded = load(text("g (float[2] x) => (y) { a = my.Op<k: int = 1>(x)  y = Neg(a) }", 'ir_version: 8, opset_import: ["": 17, "my": 3]'))
-    assert (loaded.graph.nodes[0].domain, loaded.graph.nodes[0].since) == ("my", 1)
+    assert (loaded.graph.nodes[0].domain, loaded.graph.nodes[0].since) == ("my", 3)
     loaded = load(text("g (float[2] x) => (y) { a = my.Op(x)  b = Neg(x)  y = Add(a, b) }"))
     assert loaded.graph.nodes[1].outputs[0].type == TensorType(F32, (2,))
 

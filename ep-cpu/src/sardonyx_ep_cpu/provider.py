@@ -29,7 +29,7 @@ class CpuProvider(Provider):
 class CpuExecutable(Executable):
     """A kernel program under numpy's error state and BLAS's thread limit."""
 
-    def __init__(self, program: Any, threads: int):
+    def __init__(self, program: Executable, threads: int):
         from sardonyx_ep_cpu.blas import set_threads
 
         self._program, self._threads, self._set_threads = program, threads, set_threads
@@ -39,3 +39,7 @@ class CpuExecutable(Executable):
         self._set_threads(self._threads)
         with np.errstate(all="ignore"):
             return self._program.run(inputs, ctx=ctx)
+
+    def memory(self) -> dict[str, int]:
+        """The constants of the program."""
+        return self._program.memory()

@@ -13,6 +13,7 @@ Nothing here changes incompatibly within a major version; `API_VERSION` counts t
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.ep.kernels import Kernel, KernelSet
@@ -33,6 +34,7 @@ from sardonyx.ep.provider import (
 from sardonyx.ep.weights import WeightStore, aligned
 
 if TYPE_CHECKING:
+    from sardonyx.ep.custom_ops import CustomOp, custom_op
     from sardonyx.ep.hooks import hook
     from sardonyx.ep.interpreter import compile_kernels
 
@@ -41,6 +43,7 @@ __all__ = [
     "Allocator",
     "Claim",
     "CompileContext",
+    "CustomOp",
     "Device",
     "Executable",
     "Kernel",
@@ -54,17 +57,20 @@ __all__ = [
     "WeightStore",
     "aligned",
     "compile_kernels",
+    "custom_op",
     "hook",
 ]
 
 
+_LATER = {
+    "CustomOp": "sardonyx.ep.custom_ops",
+    "compile_kernels": "sardonyx.ep.interpreter",
+    "custom_op": "sardonyx.ep.custom_ops",
+    "hook": "sardonyx.ep.hooks",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "hook":
-        from sardonyx.ep.hooks import hook
-
-        return hook
-    if name == "compile_kernels":
-        from sardonyx.ep.interpreter import compile_kernels
-
-        return compile_kernels
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)

@@ -34,4 +34,4 @@ class Hooks:
 
     @specification
     def sardonyx_custom_ops(self) -> list[Any]:  # type: ignore[empty-body]
-        """Custom operators (KernelSets of domains of the package's own)."""
+        """Custom operators, as `custom_op(..., register=False)` makes them."""

@@ -121,8 +121,8 @@ class KernelSet:
         versions.append(kernel)
         versions.sort(key=lambda k: k.since)
 
-    def include(self, *others: KernelSet) -> KernelSet:
-        """Take over all kernels of other sets; returns self."""
+    def include(self, *others: Iterable[Kernel]) -> KernelSet:
+        """Take over all kernels of other sets, or lists of kernels; returns self."""
         for other in others:
             for kernel in other:
                 self._insert(kernel)

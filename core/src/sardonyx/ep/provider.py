@@ -90,11 +90,15 @@ class Refusal:
 
 @dataclass(slots=True)
 class RunContext:
-    """What accompanies one run: `cancelled()` says whether to stop, `record(node, start_ns, end_ns, outputs)` profiles."""
+    """What accompanies one run: `cancelled()` says whether to stop, `record(node, start_ns, end_ns, outputs)` profiles.
+
+    `flags` say the same as `cancelled()` to code that runs without Python: the run is to stop once the byte of one is not 0.
+    """
 
     cancelled: Callable[[], bool] | None = None
     record: Callable[[Node, int, int, Sequence[Any]], None] | None = None
     stream: Any = None
+    flags: tuple[bytearray, ...] = ()
 
 
 @dataclass(slots=True)
@@ -128,6 +132,15 @@ class Executable:
         the long way, which converts or says what is wrong. An executable that checks faster than core overrides this.
         """
         return None
+
+    def memory(self) -> dict[str, int]:
+        """What the executable holds, in bytes by kind: `mapped` (weights used where they lie in the model's file), `weights`
+        (copies of them, and folded ones), `packed` (weights in a form of the provider's), `arenas` (working memory kept
+        between runs), or others; `plans` is a count. What several sessions share is told by each."""
+        return {}
+
+    def trim(self) -> None:
+        """Give back what is only kept to make runs faster, such as arenas and plans. Runs may be under way."""
 
 
 class Allocator:
@@ -165,11 +178,13 @@ class Provider:
     """An execution provider, made once per session with its options.
 
     A kernel provider sets `kernels` and is done: `claim` reads them off the table and `compile` interprets them. A
-    provider that compiles overrides both. `memory` names its memory space ("host", or its own with an `allocator`).
+    provider that compiles overrides both. `memory` names its memory space ("host", or its own with an `allocator`). One that
+    is for few operators only is `partial`: what its claims leave out goes on without a reason.
     """
 
     name: str = ""
     memory: str = "host"
+    partial: bool = False
     kernels: KernelSet | None = None
     rules: tuple[Any, ...] = ()
     allocator: Allocator | None = None

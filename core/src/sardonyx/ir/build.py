@@ -12,7 +12,7 @@ from sardonyx.ir.attributes import GRAPH, attribute_from_proto
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.proto import Files, dense, tensor_from_proto, text, type_from_proto
-from sardonyx.ir.schema import newest, since_version
+from sardonyx.ir.schema import KNOWN, newest, since_version
 from sardonyx.ir.scope import Context, Path, Scope, domain_of, function_key
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType
@@ -26,6 +26,9 @@ MAX_NODES = 1 << 18
 
 # Operators that onnxruntime wrote into ONNX's domain before they were part of it, and the version that made them so.
 EARLY = {("", "LayerNormalization"): 17}
+
+# Domains whose unknown operators have no versions.
+INTERNAL = frozenset((*KNOWN, "com.microsoft"))
 
 # Constant's attributes, and the element types of what they hold (None: the tensor's own).
 CONSTANT_TYPES: dict[str, Any] = {
@@ -176,6 +179,11 @@ class Builder:
             function = self.functions.get((domain, op, n.overload)) if self.functions else None
             if function is not None:
                 self._call(function, out, inputs, outputs, attrs, name)
+            elif n.overload:
+                raise InvalidModel(
+                    f"node {name!r} calls overload {n.overload!r} of {domain or 'ai.onnx'}::{op}, which is no function of the model; "
+                    "only functions have overloads, operators and custom operators have versions"
+                )
             elif op == "Constant" and not domain:
                 self._constant(n, attrs, outputs)
             else:
@@ -228,7 +236,7 @@ class Builder:
                     f"node {n.name or n.op_type!r}: the model imports version {opset} of the operators of {domain or 'ai.onnx'!r}, "
                     f"but {n.op_type} came later"
                 )
-        return since or 1
+        return since or (1 if domain in INTERNAL else max(opset, 1))
 
     @staticmethod
     def _constant(n: Any, attrs: dict[str, Any], outputs: list[Value | None]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.ir.custom import infer_custom
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer_contrib import CONTRIB
 from sardonyx.ir.infer_own import OWN
@@ -24,7 +25,7 @@ def infer_missing(graph: Graph, news: set[Value] | None = None) -> None:
     """Fill in the types of node outputs that are unknown.
 
     With `news`, values whose types a previous inference of the whole graph had not seen, a node whose element types are
-    known is tried again only if it reads one of them, or what was inferred from them.
+    known is tried again only if it reads one of them, or what was inferred from them, or if ONNX does not define its operator.
     """
     for node in graph.nodes:
         for body in node.bodies:
@@ -46,6 +47,8 @@ def infer_missing(graph: Graph, news: set[Value] | None = None) -> None:
 
 def _promising(node: Node, news: set[Value]) -> bool:
     if any(v is not None and (v.type is None or (isinstance(v.type, TensorType) and v.type.dtype is None)) for v in node.outputs):
+        return True
+    if schema(node.domain, node.op, node.since) is None:
         return True
     return any(v in news for v in node.inputs) or any(v in news for body in node.bodies for v in body.outputs)
 
@@ -113,7 +116,8 @@ def infer_node(node: Node) -> list[ValueType]:
         return CONTROL[node.op](node)
     known = schema(node.domain, node.op, node.since)
     if known is None:
-        return unknown
+        custom = infer_custom(node)
+        return unknown if custom is None else custom[: len(unknown)] + unknown[len(custom) :]
     return _infer_standard(node, known)
 
 

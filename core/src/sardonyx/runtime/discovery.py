@@ -21,7 +21,8 @@ HOST_ALIAS = "CPUExecutionProvider"
 
 @dataclass
 class ProviderStatus:
-    """One installed plug-in: what it is, or why it cannot be used. `reason` is empty where it can."""
+    """One installed plug-in: what it is, or why it cannot be used. `reason` is empty where it can. A plug-in that has other
+    hooks but no provider (custom operators, passes, commands) is not `is_provider`."""
 
     name: str
     distribution: str = ""
@@ -30,6 +31,7 @@ class ProviderStatus:
     module: ModuleType | None = None
     devices: list[Device] = field(default_factory=list)
     reason: str = ""
+    is_provider: bool = True
     cause: BaseException | None = None
 
     @property
@@ -92,10 +94,10 @@ def _distribution(point: importlib.metadata.EntryPoint) -> str:
 
 
 def providers() -> list[ProviderStatus]:
-    """Every installed plug-in, usable ones by priority first."""
+    """Every installed plug-in that is a provider, usable ones by priority first."""
     with _lock:
         states = [_load(name) for name in {**_local, **_entry_points()}]
-    return sorted(states, key=lambda s: (not s.usable, -(s.info.priority if s.info else 0), s.name))
+    return sorted((s for s in states if s.is_provider), key=lambda s: (not s.usable, -(s.info.priority if s.info else 0), s.name))
 
 
 def available() -> list[str]:
@@ -140,6 +142,10 @@ def _fill(state: ProviderStatus, module: Any) -> None:
             manager.register(module, state.name)
         callers = manager.subset_hook_caller("sardonyx_provider", [p for p in manager.get_plugins() if p is not module])
         infos = callers()
+        if not infos and (hooks := manager.get_hookcallers(module)):
+            state.is_provider = False
+            state.reason = f"it has no provider, only {', '.join(sorted(c.name for c in hooks))}"
+            return
         if len(infos) != 1 or not isinstance(infos[0], ProviderInfo):
             state.reason = f"{getattr(module, '__name__', module)!s} has no sardonyx_provider hook that returns a ProviderInfo"
             return

@@ -24,6 +24,8 @@ __all__ = [
 class GraphOptimizationLevel(enum.IntEnum):
     """How much the graph is optimized; LAYOUT and ALL add the providers' own rules and layouts."""
 
+    __str__ = enum.Enum.__str__
+
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
     ORT_ENABLE_EXTENDED = 2
@@ -37,12 +39,16 @@ LEVELS = {0: "none", 1: "basic", 2: "extended", 3: "all", 99: "all"}
 class ExecutionMode(enum.IntEnum):
     """Accepted for compatibility; nodes run in sequence, and kernels use the threads."""
 
+    __str__ = enum.Enum.__str__
+
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(enum.IntEnum):
     """Accepted for compatibility."""
+
+    __str__ = enum.Enum.__str__
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -78,7 +84,8 @@ class SessionOptions:
     """Options of a session.
 
     Beyond onnxruntime's: `strict` (only the providers named run nodes; a node they refuse is an error), `assign` (node,
-    origin or operator name -> provider), `disabled_optimizers` (pass names).
+    origin or operator name -> provider), `disabled_optimizers` (pass names), `seed` (of random operators that have none; None:
+    another one every time).
     """
 
     def __init__(self) -> None:
@@ -92,7 +99,7 @@ class SessionOptions:
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
         self.inter_op_num_threads = 0
         self.intra_op_num_threads = 0
-        self.log_severity_level = 2
+        self.log_severity_level = -1
         self.log_verbosity_level = 0
         self.logid = ""
         self.optimized_model_filepath = ""
@@ -101,6 +108,8 @@ class SessionOptions:
         self.strict = False
         self.assign: dict[str, str] = {}
         self.disabled_optimizers: set[str] = set()
+        self.custom_ops: list[Any] = []
+        self.seed: int | None = None
         self._config: dict[str, str] = {}
         self._dims: dict[str, int] = {}
         self._denotations: dict[str, int] = {}
@@ -142,6 +151,17 @@ class SessionOptions:
         for name, buffer, length in zip(names, buffers, lengths, strict=True):
             self._external[name] = memoryview(buffer)[:length]
 
+    def register_custom_ops(self, *sources: Any) -> None:
+        """Custom operators for this session: what @sardonyx.custom_op makes, lists of such, modules, or names of modules.
+        They come before those registered with the process. Raises InvalidInput for a source without any."""
+        from sardonyx.runtime.custom_ops import custom_ops_of
+
+        self.custom_ops += [op for source in sources for op in custom_ops_of(source)]
+
+    def register_custom_ops_library(self, library: Any) -> None:
+        """As register_custom_ops, with a Python module; a compiled library of onnxruntime's raises NotSupported."""
+        self.register_custom_ops(library)
+
     @property
     def level(self) -> str:
         """The optimization level by its name: none, basic, extended, all."""
@@ -162,15 +182,27 @@ class SessionOptions:
 
 
 class RunOptions:
-    """Options of one run. Setting `terminate` (from another thread) ends the run between two nodes."""
+    """Options of one run. Setting `terminate` (from another thread) ends the run between two nodes.
+
+    `log_severity_level` is that of the session where it is -1.
+    """
 
     def __init__(self) -> None:
-        self.log_severity_level = 2
+        self.log_severity_level = -1
         self.log_verbosity_level = 0
         self.logid = ""
         self.only_execute_path_to_fetches = False
-        self.terminate = False
+        self._flag = bytearray(1)
         self._config: dict[str, str] = {}
+
+    @property
+    def terminate(self) -> bool:
+        """Whether runs with these options are to end."""
+        return bool(self._flag[0])
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        self._flag[0] = bool(value)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry of the run."""

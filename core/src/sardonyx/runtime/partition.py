@@ -206,13 +206,14 @@ def _expand(graph: Graph, node: Node) -> list[Node]:
 
 
 def _complaint(nodes: list[Node], providers: list[Provider], result: Assignment) -> str:
-    names = ", ".join(p.name for p in providers) or "none"
+    names = ", ".join(p.name for p in providers if not p.partial) or "none"
     lines = [f"{len(nodes)} node{'s' if len(nodes) > 1 else ''} cannot run on the providers asked for ({names}):"]
     for node in nodes[:20]:
         types = ", ".join("-" if v is None else type_string(v.type) for v in node.inputs)
         lines.append(f"  {node.name!r} ({node.title}-{node.since}; {types})")
-        lines += [f"    {ep}: {reason}" for ep, reason in result.refusals.get(node.name, {}).items()]
-        if schema(node.domain, node.op, node.since) is None:
+        reasons = result.refusals.get(node.name, {})
+        lines += [f"    {ep}: {reason}" for ep, reason in reasons.items()]
+        if schema(node.domain, node.op, node.since) is None and not any(p.partial and p.name in reasons for p in providers):
             lines.append(f"    ONNX does not define {node.title}: {REGISTER.format(node.domain, node.op)}")
     if len(nodes) > 20:
         lines.append(f"  ... and {len(nodes) - 20} more")

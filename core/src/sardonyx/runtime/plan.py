@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
 from sardonyx.ep.provider import Allocator, Executable, RunContext
-from sardonyx.errors import ProviderError, SardonyxError, foreign
+from sardonyx.errors import ProviderError, RunCancelled, SardonyxError, foreign
 
 __all__ = ["CopyStep", "ExecStep", "Plan", "Step"]
 
@@ -31,6 +31,8 @@ class ExecStep:
 
     def __call__(self, env: list[Any], ctx: RunContext | None) -> None:
         """Run it."""
+        if ctx is not None and ctx.cancelled is not None and ctx.cancelled():
+            raise RunCancelled("the run was cancelled")
         results = _run(self.executable, [env[i] for i in self.inputs], ctx, self.owner)
         for slot, value in zip(self.outputs, results, strict=True):
             env[slot] = value
@@ -91,6 +93,14 @@ class Plan:
         self._free_early()
         self.whole = self._whole()
         self.run = self._run if self.whole is None else self._direct(self.whole, self.steps[0].owner)
+
+    def executables(self) -> Iterator[tuple[str, Executable]]:
+        """Every executable with its provider's name, those in bodies of control flow included."""
+        for step in self.steps:
+            if isinstance(step, ExecStep):
+                yield step.owner, step.executable
+            for plan, _ in getattr(step, "bodies", {}).values():
+                yield from plan.executables()
 
     def _free_early(self) -> None:
         last: dict[int, Any] = {}

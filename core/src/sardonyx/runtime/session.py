@@ -2,68 +2,46 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
-import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from sardonyx.ep.provider import CompileContext, Provider, RunContext
 from sardonyx.ep.weights import WeightStore
 from sardonyx.errors import InvalidInput, SardonyxError, foreign
+from sardonyx.ir.custom import inferring
+from sardonyx.ir.fork import ForkLock
 from sardonyx.ir.graph import Model, Value
 from sardonyx.ir.load import load
-from sardonyx.ir.tensor import Tensor
-from sardonyx.ir.types import TensorType, type_string
 from sardonyx.runtime import discovery
+from sardonyx.runtime.async_runs import run_coroutine, run_with_callback
+from sardonyx.runtime.check_assign import check_names, names_of, resolve_wishes
+from sardonyx.runtime.choose_providers import choose_providers
+from sardonyx.runtime.custom_ops import CUSTOM, CustomOps, CustomProvider
 from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.feeds import Feed, SharedSymbols, own
+from sardonyx.runtime.initializers import replace_initializers
 from sardonyx.runtime.iobinding import IOBinding
+from sardonyx.runtime.log import make_logger
+from sardonyx.runtime.memory_report import MemoryReport, report_memory, resident_bytes, return_freed_memory
+from sardonyx.runtime.model_info import ModelMetadata, NodeArg, node_arg
 from sardonyx.runtime.options import RunOptions, SessionOptions
 from sardonyx.runtime.ortvalue import OrtValue
-from sardonyx.runtime.partition import HOST
+from sardonyx.runtime.partition import CONTROL, HOST
 from sardonyx.runtime.plan import Plan
 from sardonyx.runtime.planner import Planner
 from sardonyx.runtime.profiler import Profile
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
-logger = logging.getLogger("sardonyx")
 weights = WeightStore()
-FLOOR = "cpu"
 EXTRA_PLANS = 8
-_given = itertools.count()
-
-
-class NodeArg:
-    """An input or output of a model: `name`, `type` such as "tensor(float)", `shape` of ints, symbols and None."""
-
-    __slots__ = ("name", "shape", "type")
-
-    def __init__(self, name: str, type: str, shape: list[int | str | None]):
-        self.name, self.type, self.shape = name, type, shape
-
-    def __repr__(self) -> str:
-        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
-
-
-class ModelMetadata:
-    """What the model file says about itself."""
-
-    def __init__(self, model: Model):
-        self.producer_name = model.producer_name
-        self.graph_name = model.graph.name
-        self.domain = model.domain
-        self.description = model.doc
-        self.graph_description = model.graph_doc
-        self.version = model.version
-        self.custom_metadata_map = dict(model.metadata)
 
 
 class InferenceSession:
@@ -87,12 +65,15 @@ class InferenceSession:
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._disabled = set(self._options.disabled_optimizers) | set(kwargs.pop("disabled_optimizers", None) or ())
         self._requested = (providers, provider_options)
-        self._lock = threading.RLock()
+        self._logger = make_logger(self._options.log_severity_level, self._options.log_verbosity_level, self._options.logid)
+        self._custom = CustomOps(self._options.custom_ops)
+        self._lock = ForkLock()
         self._extra: OrderedDict[tuple[str, ...], tuple[Plan, list[str]]] = OrderedDict()
         self.load_report: list[tuple[str, float]] = []
         try:
-            self._providers = self._make_providers(providers, provider_options)
-            self._create()
+            self._providers, self._asked = choose_providers(providers, provider_options, self._options.is_strict)
+            with inferring(self._custom.infer):
+                self._create()
         except (SardonyxError, Warning):
             raise
         except Exception as e:
@@ -102,15 +83,16 @@ class InferenceSession:
         self._separate = False
         model = self._load()
         self._meta = ModelMetadata(model)
-        self._input_args = [_node_arg(v) for v in model.graph.inputs if v.name not in model.overridable]
-        self._overridable_args = [_node_arg(v) for v in model.graph.inputs if v.name in model.overridable]
+        self._input_args = [node_arg(v) for v in model.graph.inputs if v.name not in model.overridable]
+        self._overridable_args = [node_arg(v) for v in model.graph.inputs if v.name in model.overridable]
         outputs = zip(model.output_types, model.graph.outputs, strict=True)
-        self._output_args = [_node_arg(Value(name, v.type), declared) for (name, declared), v in outputs]
+        self._output_args = [node_arg(Value(name, v.type), declared) for (name, declared), v in outputs]
         self._output_names = [a.name for a in self._output_args]
         self._feeds = [Feed(v, model.overridable[v.name].numpy() if v.name in model.overridable else None) for v in model.graph.inputs]
         self._symbols = SharedSymbols(self._feeds)
         self._plan, self._placement = self._compile(model)
         self._warn_fallback()
+        self._log_placement()
         self._profile = self._new_profile() if self._options.enable_profiling else None
         self._entry = self._bind()
 
@@ -124,11 +106,12 @@ class InferenceSession:
 
     def _separate_symbols(self) -> None:
         """Compile again, for feeds in which one symbol of the file stands for different sizes."""
-        with self._lock:
+        with self._lock, inferring(self._custom.infer):
             if not self._separate:
-                self._separate = True
+                plan, placement = self._compile(self._load(separate=True))
                 self._extra.clear()
-                self._plan, self._placement = self._compile(self._load())
+                self._plan, self._placement = plan, placement
+                self._separate = True
                 self._entry = self._bind()
 
     def _timed(self, phase: str, start: float) -> float:
@@ -136,14 +119,14 @@ class InferenceSession:
         self.load_report.append((phase, now - start))
         return now
 
-    def _load(self) -> Model:
+    def _load(self, *, separate: bool = False) -> Model:
         start = time.perf_counter()
         o = self._options
         model = load(self._source, external=o._external or None, strict=o.strict, dims=o._dims, denotations=o._denotations)
         for text in model.warnings:
-            logger.info("%s", text)
-        _replace_initializers(model, o._initializers)
-        if self._separate:
+            self._logger.info("%s", text)
+        replace_initializers(model, o._initializers)
+        if separate or self._separate:
             from sardonyx.passes.separate_symbols import separate_symbols
 
             separate_symbols(model.graph)
@@ -155,6 +138,8 @@ class InferenceSession:
 
         start = time.perf_counter()
         report: list[Any] = []
+        wishes = resolve_wishes(self._options.assign, [p.name for p in self._providers])
+        loaded = names_of(model.graph) if wishes else set()
         optimize(
             model.graph,
             self._options.level,
@@ -168,17 +153,35 @@ class InferenceSession:
             from sardonyx.ir.save import save
 
             save(model, self._options.optimized_model_filepath)
-        planner = Planner(list(self._providers), self._contexts(), dict(self._options.assign))
+        providers = list(self._providers)
+        if any(self._custom.nodes(model.graph)):
+            providers.insert(0, CustomProvider(self._custom))
+        planner = Planner(providers, self._contexts(providers), self._wishes(wishes, model))
         plan = planner.plan(model.graph)
+        check_names(wishes, loaded, planner.placed)
         self._timed("compile", start)
         return plan, Placement(planner.placed, [p.name for p in self._providers], report)
+
+    def _wishes(self, wishes: dict[str, str], model: Model) -> dict[str, str]:
+        """`wishes` as the planner takes them."""
+        return wishes
+
+    def _log_placement(self) -> None:
+        seconds = ", ".join(f"{phase} {s * 1000:.0f} ms" for phase, s in self.load_report)
+        where = ", ".join(f"{ep} {share:.0%}" for ep, share in self._placement.shares.items())
+        self._logger.info("%s: %d nodes (%s); %s", self._model_path or "a model", len(self._placement.nodes), where, seconds)
+        if self._logger.isEnabledFor(logging.DEBUG):
+            for name, took, edits in self._placement.passes:
+                self._logger.debug("pass %s: %d edits in %.1f ms", name, edits, took * 1000)
+            for n in self._placement.nodes:
+                self._logger.debug("node %r (%s) runs on %s%s", n.node, n.op, n.ep, f", refused by {n.reasons}" if n.reasons else "")
 
     def _evaluator(self) -> Any:
         from sardonyx.runtime.evaluate import evaluator
 
         return evaluator([p.kernels for p in self._providers if p.memory == "host" and p.kernels is not None])
 
-    def _contexts(self) -> dict[str, CompileContext]:
+    def _contexts(self, providers: list[Provider]) -> dict[str, CompileContext]:
         o = self._options
         return {
             p.name: CompileContext(
@@ -187,57 +190,35 @@ class InferenceSession:
                 weights=weights,
                 level=o.level,
                 deterministic=bool(o.use_deterministic_compute),
-                logger=logger,
+                seed=o.seed,
+                logger=self._logger,
             )
-            for p in self._providers
+            for p in providers
         }
 
-    def _make_providers(self, names: Sequence[Any] | None, options: Sequence[dict[str, Any]] | None) -> list[Provider]:
-        asked: list[tuple[str, dict[str, Any]]] = []
-        if isinstance(names, str):
-            raise InvalidInput(f"providers is a list, e.g. [{names!r}]")
-        for i, item in enumerate(names or ()):
-            name, given = item if isinstance(item, (tuple, list)) else (item, {})
-            if options is not None and i < len(options):
-                given = {**given, **options[i]}
-            for state in discovery.find(str(name)):
-                asked.append((state.name, dict(given) if state.name == name else {}))
-        if names is None:
-            asked = [(n, {}) for n in discovery.available()]
-        chosen = dict(reversed(asked))
-        order = list(dict.fromkeys(n for n, _ in asked))
-        if not self._options.is_strict and FLOOR in discovery.available():
-            order = [n for n in order if n != FLOOR or names is not None] + ([FLOOR] if FLOOR not in order or names is None else [])
-        made = []
-        for name in order:
-            info = discovery.find(name)[0].info
-            assert info is not None
-            provider = info.create(info.check_options(chosen.get(name, {})))
-            provider.name = provider.name or name
-            made.append(provider)
-        self._asked = list(dict.fromkeys(n for n, _ in asked)) if names is not None else []
-        return made
-
     def _warn_fallback(self) -> None:
-        missed = [n for n in self._placement.nodes if self._asked and n.ep not in (*self._asked, HOST, "control flow")]
+        missed = [n for n in self._placement.nodes if self._asked and n.ep not in (*self._asked, HOST, CONTROL, CUSTOM)]
         if missed:
             ops = ", ".join(sorted({n.op for n in missed}))
             text = f"{len(missed)} nodes run on {missed[0].ep!r}, not on the providers asked for: {ops} (session.explain() says why)"
-            logger.warning("%s", text)
+            self._logger.warning("%s", text)
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
         """Run the model. Returns the outputs (or those named, internal tensors included) as a list of numpy arrays that are
         the caller's own. Raises InvalidInput for wrong feeds, NodeError where a node fails, RunCancelled."""
+        return self._run(output_names, input_feed, run_options)
+
+    def _run(self, output_names: Any, input_feed: Any, run_options: RunOptions | None, *flags: bytearray) -> list[Any]:
         try:
-            if output_names is None and run_options is None and self._entry is not None:
+            if output_names is None and run_options is None and not flags and self._entry is not None:
                 direct = self._entry(input_feed)
                 if direct is not None:
                     return direct
             feeds = self._check(input_feed)
             if self._symbols.groups and not self._separate and not self._symbols.agree(feeds):
                 self._separate_symbols()
-            ctx = self._context(run_options) if run_options is not None or self._profile is not None else None
+            ctx = self._context(run_options, flags)
             if output_names is None or not _names(output_names):
                 results = self._plan.run(feeds, ctx)
             else:
@@ -249,14 +230,44 @@ class InferenceSession:
         except Exception as e:
             raise foreign("the run", e) from e
 
-    def _context(self, run_options: RunOptions | None) -> RunContext:
-        ctx = RunContext()
+    def _context(self, run_options: RunOptions | None, flags: tuple[bytearray, ...]) -> RunContext | None:
         if run_options is not None:
-            ctx.cancelled = lambda: run_options.terminate
+            flags = (*flags, run_options._flag)
+            o = run_options
+            log = self._logger if o.log_severity_level == -1 else make_logger(o.log_severity_level, o.log_verbosity_level, o.logid)
+            log.debug("a run begins")
         if self._profile is not None:
-            ctx.record = self._profile.record
-            self._profile.runs += 1
-        return ctx
+            with self._lock:
+                self._profile.runs += 1
+        elif not flags:
+            return None
+        record = self._profile.record if self._profile is not None else None
+        return RunContext(
+            cancelled=lambda: any(f[0] for f in flags) or bool(run_options and run_options.terminate), record=record, flags=flags
+        )
+
+    async def arun(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> list[Any]:
+        """As run(), in a thread of its own. If the task is cancelled, or `timeout` seconds pass (RunTimeout, which is also a
+        TimeoutError), it returns at once, and the run ends before its next node."""
+        return await run_coroutine(lambda flag: self._run(output_names, input_feed, run_options, flag), timeout)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], Any],
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """As run(), in a thread of its own, which then calls callback(results, user_data, error); error is "" for success."""
+        run_with_callback(lambda: self._run(output_names, input_feed, run_options), callback, user_data)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run with bound inputs; bound output buffers are filled, other bound outputs are made."""
@@ -343,7 +354,7 @@ class InferenceSession:
 
     def _plan_for(self, names: tuple[str, ...]) -> tuple[Plan, list[str]]:
         """A plan whose outputs are `names`, internal tensors among them; the last few are kept."""
-        with self._lock:
+        with self._lock, inferring(self._custom.infer):
             if names in self._extra:
                 self._extra.move_to_end(names)
                 return self._extra[names]
@@ -362,16 +373,41 @@ class InferenceSession:
 
     def __getstate__(self) -> dict[str, Any]:
         """The model's source and the options: a copy is made anew where it is unpickled."""
-        source = self._source
-        if not isinstance(source, (str, bytes)):
-            source = source.SerializeToString() if hasattr(source, "SerializeToString") else bytes(source)
-        return {"source": source, "options": self._options, "requested": self._requested, "disabled": self._disabled}
+        return self._state() | {"source": _portable(self._source)}
+
+    def _state(self) -> dict[str, Any]:
+        return {"source": self._source, "options": self._options, "requested": self._requested, "disabled": self._disabled}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         providers, provider_options = state["requested"]
         InferenceSession.__init__(
             self, state["source"], state["options"], providers, provider_options, disabled_optimizers=state["disabled"]
         )
+
+    def clone(self, sess_options: SessionOptions | None = None) -> Self:
+        """Another session of the same model and providers, with these options or the same. They share weights."""
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(self._state() | ({"options": sess_options} if sess_options is not None else {}))
+        return twin
+
+    def memory_report(self) -> MemoryReport:
+        """What the session holds in memory, by provider and kind."""
+        with self._lock:
+            extra = [plan for plan, _ in self._extra.values()]
+        source = len(self._source) if isinstance(self._source, (bytes, memoryview)) else 0
+        return report_memory(self._plan, extra, self._providers, source)
+
+    def trim(self) -> int | None:
+        """Give back what is kept only to make runs faster: plans for internal tensors, the providers' working memory, and what
+        the C library keeps. Returns by how many bytes the process shrank, None where the system does not say."""
+        before = resident_bytes()
+        with self._lock:
+            self._extra.clear()
+        for _, executable in self._plan.executables():
+            executable.trim()
+        return_freed_memory()
+        after = resident_bytes()
+        return None if before is None or after is None else max(0, before - after)
 
     def explain(self) -> Placement:
         """Where every node runs, and why not elsewhere."""
@@ -412,33 +448,18 @@ def _source(model: Any) -> Any:
     return bytes(model) if isinstance(model, bytearray) else model
 
 
+def _portable(source: Any) -> Any:
+    """A model's source as pickle takes it."""
+    if isinstance(source, (str, bytes)):
+        return source
+    return source.SerializeToString() if hasattr(source, "SerializeToString") else bytes(source)
+
+
 def _names(output_names: Any) -> list[str]:
     names: list[Any] = list(output_names) if isinstance(output_names, Iterable) and not isinstance(output_names, (str, bytes)) else [None]
     if not all(isinstance(n, str) for n in names):
         raise InvalidInput(f"output_names is a list of names, or None for all outputs, not {output_names!r}")
     return names
-
-
-def _node_arg(v: Value, declared: Any = None) -> NodeArg:
-    t = declared if declared is not None else v.type
-    shape = list(t.shape) if isinstance(t, TensorType) and t.shape is not None else []
-    return NodeArg(v.name, type_string(t), shape)
-
-
-def _replace_initializers(model: Model, given: dict[str, Any]) -> None:
-    if not given:
-        return
-    values = {v.name: v for g in model.graph.walk_graphs() for v in g.constants()}
-    for name, value in given.items():
-        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
-        target = values.get(name)
-        if target is None or target.const is None:
-            raise InvalidInput(f"the model has no initializer {name!r} to replace")
-        if array.dtype != target.const.dtype or array.shape != target.const.shape:
-            have, want = f"{array.dtype}{list(array.shape)}", f"{target.const.dtype}{list(target.const.shape)}"
-            raise InvalidInput(f"initializer {name!r} is {want}; it cannot be replaced by {have}")
-        # The caller may change it later: no other session shares it.
-        target.const = Tensor.of(array, f"given {next(_given)}")
 
 
 def _plugin_passes() -> list[Any]:

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.schema import KNOWN
 from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.rules import sharper
 
 __all__ = ["merge_equal_nodes"]
 
 RANDOM = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"})
+PURE = frozenset((*KNOWN, "com.microsoft"))
 SMALL = 64
 
 
 def merge_equal_nodes(graph: Graph) -> int:
     """Merge nodes of equal operator, inputs and attributes within each graph; small equal constants count as one input.
 
-    Returns the number of nodes merged away. Nodes with bodies and those that draw random numbers are left alone.
+    Returns the number of nodes merged away. Nodes with bodies, those that draw random numbers, and those of operators that
+    nothing is known about are left alone.
     """
     constants: dict[Hashable, Value] = {}
     canon: dict[Value, Value] = {}
@@ -37,7 +40,7 @@ def _merge(graph: Graph, constants: dict[Hashable, Value], canon: dict[Value, Va
                 canon[v] = _canonical(v, constants)
         if any(v is not None and canon.get(v, v) is not v for v in node.inputs):
             node.set_inputs(None if v is None else canon.get(v, v) for v in node.inputs)
-        if node.op in RANDOM or bodies(node):
+        if node.op in RANDOM or node.domain not in PURE or bodies(node):
             continue
         key = (node.op, node.domain, node.since, node.inputs)
         rivals = seen.setdefault(key, [])
