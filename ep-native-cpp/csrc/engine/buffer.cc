@@ -1,3 +1,5 @@
+#include <sys/mman.h>
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -12,12 +14,70 @@ namespace sx {
 
 // Room behind every buffer, so that a kernel's prefetch or a fault of one element stays in mapped memory.
 constexpr size_t kSlack = 256;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+static size_t round_size(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Memory of the system's own, in huge pages from 2 MB on: weights of many megabytes otherwise miss the TLB all the time.
+class Region {
+ public:
+  explicit Region(size_t n) : size_(round_size(n, n < kHugePage ? 4096 : kHugePage)) {
+    const size_t align = n < kHugePage ? 4096 : kHugePage, all = size_ + align;
+    void* at = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    const uintptr_t from = reinterpret_cast<uintptr_t>(at), first = round_size(from, align);
+    if (first > from) munmap(at, first - from);
+    if (from + all > first + size_) munmap(reinterpret_cast<void*>(first + size_), from + all - first - size_);
+    base_ = reinterpret_cast<char*>(first);
+    if (n >= kHugePage) madvise(base_, size_, MADV_HUGEPAGE);
+  }
+  ~Region() { munmap(base_, size_); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  size_t size() const { return size_; }
+  // The next n bytes, or null.
+  void* take(size_t n) {
+    n = round_size(n + kSlack, kAlign);
+    if (used_ + n > size_) return nullptr;
+    used_ += n;
+    return base_ + used_ - n;
+  }
+
+ private:
+  size_t size_, used_ = 0;
+  char* base_;
+};
 
 Buffer::Buffer(size_t n) : bytes(n) {
-  data = std::aligned_alloc(4096 < n ? 4096 : kAlign, static_cast<size_t>(round_up(static_cast<int64_t>(n + kSlack), 4096 < n ? 4096 : kAlign)));
+  if (n >= kHugePage) {
+    region_ = std::make_shared<Region>(n + kSlack);
+    data = region_->take(n);
+    return;
+  }
+  data = std::aligned_alloc(kAlign, round_size(n + kSlack, kAlign));
   if (!data) throw std::bad_alloc();
 }
-Buffer::~Buffer() { std::free(data); }
+Buffer::Buffer(size_t n, std::shared_ptr<Region> region) : data(region->take(n)), bytes(n), region_(std::move(region)) {}
+Buffer::~Buffer() {
+  if (!region_) std::free(data);
+}
+
+static thread_local std::shared_ptr<Region>* current_region = nullptr;
+
+RegionScope::RegionScope() : outer_(current_region) { current_region = &region_; }
+RegionScope::~RegionScope() { current_region = outer_; }
+
+std::shared_ptr<Buffer> lasting_buffer(size_t bytes) {
+  constexpr size_t kFirst = size_t{1} << 20, kNext = size_t{16} << 20;
+  if (!current_region || bytes < 4096 || bytes > kNext / 2) return std::make_shared<Buffer>(bytes);
+  auto& region = *current_region;
+  if (region) {
+    auto made = std::make_shared<Buffer>(bytes, region);
+    if (made->data) return made;
+  }
+  region = std::make_shared<Region>(!region && bytes + kSlack <= kFirst ? kFirst : kNext);
+  return std::make_shared<Buffer>(bytes, region);
+}
 
 void Runtime::fail(const char* format, ...) {
   va_list args;

@@ -107,15 +107,21 @@ struct Runtime {
 
 using StepFn = void (*)(const void* args, Runtime& rt);
 
-// A packed weight or other buffer that lives as long as some program uses it.
+// Aligned memory: packed weights, arenas, tables.
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
   explicit Buffer(size_t n);
+  Buffer(size_t n, std::shared_ptr<class Region> region);  // out of a larger piece
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
+
+ private:
+  std::shared_ptr<Region> region_;
 };
+// A buffer for what lives as long as a program does, such as packed weights: those of one plan lie together.
+std::shared_ptr<Buffer> lasting_buffer(size_t bytes);
 
 // What a plan function sees: everything static about the op at the shapes at hand. It allocates an argument block per
 // step, fills in numbers, and binds its pointer fields to values, scratch or packed weights; pointers are filled in when

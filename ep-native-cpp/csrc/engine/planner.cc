@@ -17,8 +17,7 @@ bool is_aligned(const Value& v) { return reinterpret_cast<uintptr_t>(v.data) % i
 
 size_t bytes_of(const Value& v) { return static_cast<size_t>(v.shape.size()) * item_size(v.dtype); }
 
-std::shared_ptr<Buffer> copy_of(const Value& v) {
-  auto buffer = std::make_shared<Buffer>(bytes_of(v));
+std::shared_ptr<Buffer> copy_of(const Value& v, std::shared_ptr<Buffer> buffer) {
   std::memcpy(buffer->data, v.data, bytes_of(v));
   return buffer;
 }
@@ -197,7 +196,7 @@ class Planner {
     if (is_aligned(value)) return value.data;
     auto& copy = aligned_[v];
     if (!copy) {
-      copy = stored(value.identity, "aligned", [&] { return copy_of(value); });
+      copy = stored(value.identity, "aligned", [&] { return copy_of(value, lasting_buffer(bytes_of(value))); });
       forget(value);
     }
     plan_->packed.push_back(copy);
@@ -335,7 +334,7 @@ class Emit : public PlanCtx {
   std::shared_ptr<Buffer> pack(size_t i, const std::string& key, const std::function<std::shared_ptr<Buffer>(const void*)>& make) override {
     const Value& value = p_.d_.values[at(i)];
     if (!value.constant) throw OpError("input " + std::to_string(i) + " must be a constant");
-    auto packed = stored(value.identity, key, [&] { return is_aligned(value) ? make(value.data) : make(copy_of(value)->data); });
+    auto packed = stored(value.identity, key, [&] { return is_aligned(value) ? make(value.data) : make(copy_of(value, std::make_shared<Buffer>(bytes_of(value)))->data); });
     forget(value);
     return packed;
   }
@@ -556,6 +555,9 @@ void Planner::finish() {
   }
 }
 
-std::shared_ptr<Plan> make_plan(Program& program, int begin, const std::vector<View>& in) { return Planner(program, begin, in).build(); }
+std::shared_ptr<Plan> make_plan(Program& program, int begin, const std::vector<View>& in) {
+  RegionScope scope;
+  return Planner(program, begin, in).build();
+}
 
 }  // namespace sx

@@ -122,6 +122,19 @@ class Program {
   static bool matches(const Plan& p, const View* in);
 };
 
+// While one exists, lasting buffers made by this thread lie together in pieces of memory that go when the last of them does.
+class RegionScope {
+ public:
+  RegionScope();
+  ~RegionScope();
+  RegionScope(const RegionScope&) = delete;
+  RegionScope& operator=(const RegionScope&) = delete;
+
+ private:
+  std::shared_ptr<Region> region_;
+  std::shared_ptr<Region>* outer_;
+};
+
 // The process-wide store of packed weights: equal (identity, key) share one buffer while anybody uses it.
 std::shared_ptr<Buffer> stored(const std::string& identity, const std::string& key, const std::function<std::shared_ptr<Buffer>()>& make);
 

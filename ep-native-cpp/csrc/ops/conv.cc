@@ -83,7 +83,7 @@ ConvTail conv_tail(const Attributes& attrs) {
 Packed padded_vector(PlanCtx& p, size_t i, int64_t n, int64_t padded) {
   Packed v;
   auto copy = [&](const void* data) {
-    auto buffer = std::make_shared<Buffer>(static_cast<size_t>(padded) * sizeof(float));
+    auto buffer = lasting_buffer(static_cast<size_t>(padded) * sizeof(float));
     float* to = static_cast<float*>(buffer->data);
     if (data) std::memcpy(to, data, static_cast<size_t>(n) * sizeof(float));
     std::memset(to + (data ? n : 0), 0, static_cast<size_t>(data ? padded - n : padded) * sizeof(float));

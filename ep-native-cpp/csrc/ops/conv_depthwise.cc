@@ -55,7 +55,7 @@ bool plan_depthwise(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   const size_t bytes = static_cast<size_t>(blocks * kBlock * taps) * sizeof(float);
   if (p.is_const(kW)) {
     weights.buffer = p.pack(kW, "depthwise", [&](const void* data) {
-      auto buffer = std::make_shared<Buffer>(bytes);
+      auto buffer = lasting_buffer(bytes);
       pack(static_cast<const float*>(data), static_cast<float*>(buffer->data), c.oc, taps);
       return buffer;
     });

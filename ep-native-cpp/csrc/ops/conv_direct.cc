@@ -228,7 +228,7 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
     std::string key = "conv:" + std::to_string(tile) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle) + (plain ? ":p" : ":b");
     for (int64_t n : part_channels) key += "," + std::to_string(n);
     weights.buffer = p.pack(kW, key, [&](const void* data) {
-      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(map.floats) * sizeof(float));
+      auto buffer = lasting_buffer(static_cast<size_t>(map.floats) * sizeof(float));
       PackConv job = pack;
       job.w = static_cast<const float*>(data);
       job.out = static_cast<float*>(buffer->data);

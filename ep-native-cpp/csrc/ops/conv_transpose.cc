@@ -154,7 +154,7 @@ void plan_transposed(PlanCtx& p) {
   Packed weights;
   if (p.is_const(kW)) {
     weights.buffer = p.pack(kW, "transposed:" + std::to_string(tile) + ":" + std::to_string(c.group), [&](const void* data) {
-      auto buffer = std::make_shared<Buffer>(bytes);
+      auto buffer = lasting_buffer(bytes);
       Buffer matrix(matrix_bytes);
       PackTaps job = pack;
       job.w = static_cast<const float*>(data);

@@ -175,7 +175,7 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   if (m == 0) return false;
   const int64_t tile = kernels().conv_tile(), tiles = (c.oc + tile - 1) / tile, points = (m + 2) * (m + 2);
   const auto u = p.pack(kW, "winograd" + std::to_string(m) + ":" + std::to_string(tile), [&](const void* data) {
-    auto buffer = std::make_shared<Buffer>(static_cast<size_t>(tiles * points * c.w.c * tile) * sizeof(float));
+    auto buffer = lasting_buffer(static_cast<size_t>(tiles * points * c.w.c * tile) * sizeof(float));
     pack(static_cast<const float*>(data), static_cast<float*>(buffer->data), c.oc, c.w.c, tile, m);
     return buffer;
   });

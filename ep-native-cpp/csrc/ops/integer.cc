@@ -181,7 +181,7 @@ void emit_product(PlanCtx& p, size_t a_in, size_t b_in, size_t a_zero, size_t b_
     if (p.has(b_zero)) zero.data = static_cast<const uint8_t*>(p.const_data(b_zero));
     const bool is_signed = p.dtype(b_in) == DType::i8;
     packed = p.pack(b_in, std::string("int16:") + isa_name(current_isa()) + ":" + name_of_zero(p, b_zero), [&](const void* data) {
-      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(b_matrix) * sizeof(int16_t));
+      auto buffer = lasting_buffer(static_cast<size_t>(b_matrix) * sizeof(int16_t));
       pack_panels(kernels(), static_cast<const uint8_t*>(data), is_signed, d.k, d.n, zero, static_cast<int16_t*>(buffer->data));
       return buffer;
     });

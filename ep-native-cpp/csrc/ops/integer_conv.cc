@@ -146,7 +146,7 @@ ConvArgs* emit_conv(PlanCtx& p, size_t x, size_t w, size_t x_zero, size_t w_zero
       for (int64_t v : p.ints(w_zero)) key += std::to_string(v) + ",";
     }
     packed = p.pack(w, key, [&](const void* data) {
-      auto buffer = std::make_shared<Buffer>(bytes);
+      auto buffer = lasting_buffer(bytes);
       pack_rows(kernels(), static_cast<const uint8_t*>(data), is_signed, k, 1, k, zero, 0, all, static_cast<int16_t*>(buffer->data));
       return buffer;
     });

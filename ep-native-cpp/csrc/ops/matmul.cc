@@ -87,7 +87,7 @@ void cut(PackedArgs* a, int threads) {
 }
 
 std::shared_ptr<Buffer> pack(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n) {
-  auto buffer = std::make_shared<Buffer>(static_cast<size_t>(kernels().gemm_packed_size(k, n)) * sizeof(float));
+  auto buffer = lasting_buffer(static_cast<size_t>(kernels().gemm_packed_size(k, n)) * sizeof(float));
   PackB p{b, stride_k, stride_n, static_cast<float*>(buffer->data), k, n};
   const int64_t width = kernels().gemm_panel(n);
   kernels().pack_b(p, 0, (n + width - 1) / width);
@@ -122,7 +122,7 @@ void strassen_step(const void* args, Runtime& rt) {
 }
 
 std::shared_ptr<Buffer> pack_strassen(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n) {
-  auto buffer = std::make_shared<Buffer>(static_cast<size_t>(kernels().strassen_packed_size(k, n)) * sizeof(float));
+  auto buffer = lasting_buffer(static_cast<size_t>(kernels().strassen_packed_size(k, n)) * sizeof(float));
   kernels().strassen_pack(PackB{b, stride_k, stride_n, static_cast<float*>(buffer->data), k, n}, 0, n / 2 / kernels().gemm_panel(n / 2));
   return buffer;
 }
@@ -242,8 +242,8 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Operand a, O
     const std::string key = std::string("strassen:") + isa_name(current_isa()) + (trans_b ? ":t" : ":n");
     auto packed = p.pack(1, key, [&](const void* data) { return pack_strassen(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n); });
     const int64_t m = batch * d.m, width = kernels().gemm_panel(d.n / 2), pairs = d.n / 2 / width;
-    // Blocks of rows whose A and sums stay in L2, nearly equal.
-    const int64_t most = std::max<int64_t>(64, 49152 / d.k), blocks = (m + most - 1) / most, block = (m + blocks - 1) / blocks;
+    // Nearly equal blocks of rows: long ones read the weights seldom, shorter ones find their A and sums in L2.
+    const int64_t most = std::max<int64_t>(136, 51200 / d.k), blocks = (m + most - 1) / most, block = (m + blocks - 1) / blocks;
     const int64_t rows = (block + 1) / 2, buffer_floats = round_up(3 * rows * width, 16);
     const int64_t row_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(blocks, 2), pair_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(pairs, 2 * p.threads());
     const size_t sums = p.scratch(static_cast<size_t>(4 * blocks * rows * (d.k / 2)) * sizeof(float));

@@ -9,9 +9,6 @@ namespace SX_ISA {
 
 constexpr int kLanes16 = 16 / W;  // vectors of one block
 
-// p[n] = act(p[n]) in place, n a multiple of W. Defined in activate.cc.
-void activate_floats(Act act, float* p, int64_t n, float alpha, float beta);
-
 // Tails that are done in registers: a residual, then nothing, Relu or Clip.
 static inline bool is_simple(const ConvTail& t) { return (t.act == Act::none || t.act == Act::relu || t.act == Act::clip) && !t.affine && !t.residual_after; }
 

@@ -60,6 +60,12 @@ static inline vf bias_at(const Gemm& g, int64_t col) {
   return n >= W ? load(g.e.bias + col) : n > 0 ? load_part(g.e.bias + col, static_cast<int>(n)) : vf{};
 }
 
+static inline vf residual_at(const Gemm& g, int64_t row, int64_t col) {
+  const float* p = g.e.residual + row * g.e.ldr + col;
+  const int64_t n = g.n - col;
+  return n >= W ? load(p) : n > 0 ? load_part(p, static_cast<int>(n)) : vf{};
+}
+
 // Residual, activation and store of a tile whose bias is in.
 template <int MR, int NV>
 static inline __attribute__((always_inline)) void put_tile(const Gemm& g, int64_t row, int64_t col, vf (&acc)[MR][NV]) {
@@ -74,23 +80,25 @@ static inline __attribute__((always_inline)) void put_tile(const Gemm& g, int64_
     return;
   }
   // The epilogue over a copy in memory: one loop instead of MR * NV copies of every activation.
-  alignas(64) float spilled[MR * NV * W];
+  constexpr int width = NV * W;
+  alignas(64) float sums[MR * width];
 #pragma GCC unroll 16
   for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; v++) *reinterpret_cast<vf*>(spilled + (r * NV + v) * W) = acc[r][v];
+    for (int v = 0; v < NV; v++) {
+      if (e.residual && !e.residual_after) acc[r][v] += residual_at(g, row + r, col + v * W);
+      *reinterpret_cast<vf*>(sums + r * width + v * W) = acc[r][v];
+    }
+  activate_floats(e.act, sums, MR * width, e.alpha, e.beta);
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) {
-      const vf y = *reinterpret_cast<const vf*>(spilled + (r * NV + v) * W);
-      const float* residual = e.residual ? e.residual + (row + r) * e.ldr + col + v * W : nullptr;
+      vf y = *reinterpret_cast<const vf*>(sums + r * width + v * W);
+      if (e.residual && e.residual_after) y += residual_at(g, row + r, col + v * W);
       const int64_t n = left - v * W;
-      if (n >= W) {
-        store(c + r * g.ldc + v * W, finish(y, e, residual));
-      } else if (n > 0) {
-        alignas(64) float part[W] = {};
-        if (residual) __builtin_memcpy(part, residual, n * sizeof(float));
-        store_part(c + r * g.ldc + v * W, finish(y, e, residual ? part : nullptr), static_cast<int>(n));
-      }
+      if (n >= W)
+        store(c + r * g.ldc + v * W, y);
+      else if (n > 0)
+        store_part(c + r * g.ldc + v * W, y, static_cast<int>(n));
     }
 }
 

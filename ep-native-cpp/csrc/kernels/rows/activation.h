@@ -206,5 +206,8 @@ static inline vf activate(Act act, vf x, float alpha, float beta) {
   }
 }
 
+// p[n] = act(p[n]) in place, n a multiple of W. Defined in activate.cc.
+void activate_floats(Act act, float* p, int64_t n, float alpha, float beta);
+
 }  // namespace SX_ISA
 }  // namespace sx

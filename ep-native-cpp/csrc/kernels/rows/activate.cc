@@ -1,5 +1,5 @@
 // Activations of stretches of floats: a loop each, so that nothing is chosen or called per vector.
-#include "kernels/conv/tail.h"
+#include "kernels/rows/activation.h"
 #include "kernels/table.h"
 
 namespace sx {
@@ -13,6 +13,7 @@ static inline void each(float* p, int64_t n, F&& f) {
 void activate_floats(Act act, float* p, int64_t n, float alpha, float beta) {
   switch (act) {
     case Act::none: return;
+    case Act::relu: return each(p, n, [](vf x) { return vmax_keep(x, vf{}); });
     case Act::sigmoid: return each(p, n, [](vf x) { return vsigmoid(x); });
     case Act::swish: return each(p, n, [alpha](vf x) { return x * vsigmoid(x * alpha); });
     case Act::gelu: return each(p, n, [](vf x) { return vgelu(x); });
