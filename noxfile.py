@@ -12,6 +12,12 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = False
 
 PACKAGES = ["./core", "./ep-cpu", "./conformance"]
+CLIENTS = {
+    "rapidocr_page": ["rapidocr-onnxruntime"],
+    "magika_files": ["magika"],
+    "silero_speech": ["silero-vad"],
+    "optimum_model": ["optimum-onnx"],
+}
 EP_PACKAGES = {"cpu": "./ep-cpu", "native": "./ep-native-cpp", "example": "./examples/ep-example"}
 
 
@@ -57,6 +63,15 @@ def smoke(session: nox.Session) -> None:
     session.install("pytest", "hypothesis", "pillow", *PACKAGES, "./examples/ep-example")
     session.run("sardonyx", "demo", "--json")
     session.run("pytest", "core/tests/runtime", "core/tests/cli")
+
+
+@nox.session
+@nox.parametrize("client", list(CLIENTS))
+def clients(session: nox.Session, client: str) -> None:
+    """Programs of onnxruntime, unmodified, each in an environment of its own, give the same answers: `nox -s clients [-- native]`."""
+    providers = [EP_PACKAGES[ep] for ep in session.posargs]
+    session.install("onnxruntime", *CLIENTS[client], "./core", "./ep-cpu", *providers)
+    session.run("python", "clients/compare.py", client)
 
 
 @nox.session
