@@ -124,7 +124,7 @@ def test_commands_that_ci_runs(command):
 def test_examples_of_help(name, folder, capsys):
     main([name, "--help"])
     out = capsys.readouterr().out
-    examples = [line.strip() for line in out[out.index("Example:") :].splitlines() if line.strip().startswith("sardonyx ")]
+    examples = [line.strip() for line in out[out.index("Examples:") :].splitlines() if line.strip().startswith("sardonyx ")]
     assert examples
     need("\n".join(examples))
     for command in examples:

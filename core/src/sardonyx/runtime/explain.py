@@ -9,11 +9,6 @@ from sardonyx.runtime.planner import Placed
 
 __all__ = ["Placement"]
 
-STYLE = (
-    ":root{color-scheme:light dark}body{font:14px/1.4 system-ui,sans-serif;margin:2rem}table{border-collapse:collapse}"
-    "th,td{padding:.2rem .6rem;border:1px solid #8884;text-align:left;vertical-align:top}thead th{position:sticky;top:0;background:Canvas}"
-)
-
 
 class Placement:
     """Where every node of a session runs: `nodes`, `shares` (fraction of nodes per provider), `providers` in order, and
@@ -50,21 +45,12 @@ class Placement:
             ],
         }
 
-    def to_html(self) -> str:
-        """The table as one self-contained page."""
-        from html import escape
+    def to_html(self, *, title: str = "") -> str:
+        """One self-contained page, which needs no network: the graph with the providers' colours, why they refused nodes, every
+        node, the passes, and the memory of the values in the order of execution as far as shapes are known."""
+        from sardonyx.tools.page import page
 
-        head = "".join(f"<th>{h}</th>" for h in ("node", "operator", "runs on", "refused by", "made from"))
-        body = []
-        for n in self.nodes:
-            why = "; ".join(f"{ep}: {reason}" for ep, reason in n.reasons.items())
-            cells = (n.node, f"{n.domain}::{n.op}" if n.domain else n.op, n.ep, why, ", ".join(o for o in n.origins if o != n.node))
-            body.append("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
-        shares = ", ".join(f"{escape(ep)} {share:.0%}" for ep, share in self.shares.items())
-        return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Placement</title><style>{STYLE}</style><h1>Placement</h1>'
-            f"<p>{len(self.nodes)} nodes: {shares}</p><table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></html>"
-        )
+        return page(self, title=title)
 
     def __str__(self) -> str:
         lines = ["  ".join(f"{ep} {share:.0%}" for ep, share in self.shares.items()) or "no nodes"]

@@ -12,7 +12,7 @@ from sardonyx.ir.dtypes import STRING, dtype_name, is_float
 from sardonyx.ir.graph import Value
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType, type_string
 
-__all__ = ["Feed", "SharedSymbols", "own", "shape_string"]
+__all__ = ["Feed", "SharedSymbols", "own", "shape_string", "sizes_of"]
 
 
 class Feed:
@@ -128,6 +128,16 @@ class Feed:
             probe = Feed(Value(self.name, t), None)
             return probe.check(x)
         return np.asarray(x) if not isinstance(x, (list, dict)) and x is not None else x
+
+
+def sizes_of(feeds: list[Feed], values: list[Any]) -> dict[str, int]:
+    """The sizes that checked feeds give the symbolic dimensions of the inputs."""
+    found: dict[str, int] = {}
+    for f, value in zip(feeds, values, strict=True):
+        for d, size in zip(f.shape or (), np.shape(value) if isinstance(value, np.ndarray) else (), strict=False):
+            if isinstance(d, str):
+                found[d] = size
+    return found
 
 
 class SharedSymbols:

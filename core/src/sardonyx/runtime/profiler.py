@@ -14,6 +14,8 @@ import numpy as np
 
 from sardonyx.ir.dtypes import dtype_name
 from sardonyx.ir.graph import Node
+from sardonyx.runtime.explain import Placement
+from sardonyx.runtime.planner import Placed
 
 __all__ = ["NodeTime", "Profile"]
 
@@ -35,13 +37,16 @@ class NodeTime:
 
 @dataclass
 class Profile:
-    """Executions in the order in which they ended. `record` is what a RunContext calls."""
+    """Executions in the order in which they ended. `record` is what a RunContext calls. `where` is the session's placement and
+    `sizes` the sizes of symbolic dimensions in the runs, for the page."""
 
     placement: dict[str, str] = field(default_factory=dict)
     events: list[NodeTime] = field(default_factory=list)
     runs: int = 0
     zero: int = field(default_factory=time.perf_counter_ns)
     begun: int = field(default_factory=time.time_ns)
+    where: Placement | None = None
+    sizes: dict[str, int] = field(default_factory=dict)
 
     def record(self, node: Node, start: int, end: int, outputs: Sequence[Any]) -> None:
         """Note one execution."""
@@ -122,6 +127,17 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """Rows and operators, for JSON."""
         return {"runs": self.runs, "nodes": self.rows(), "operators": self.by_op()}
+
+    def to_html(self, *, title: str = "") -> str:
+        """One self-contained page, which needs no network: the timeline of the last run, the memory of its values, the graph with
+        the providers' colours and times, and why providers refused nodes."""
+        from sardonyx.tools.page import page
+
+        where = self.where
+        if where is None:
+            nodes = {e.node: Placed(e.node, e.op, "", 0, e.origins, e.ep, -1, {}) for e in self.events}
+            where = Placement(list(nodes.values()), list(dict.fromkeys(e.ep for e in self.events)), [])
+        return page(where, self, title=title)
 
     def __str__(self) -> str:
         lines = [f"{'operator':28} {'ep':8} {'nodes':>5} {'calls':>7} {'total ms':>10} {'share':>6}"]

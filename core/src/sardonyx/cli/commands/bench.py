@@ -15,7 +15,7 @@ from sardonyx.cli.options import Choice, json_option, model_argument, session_op
 __all__ = ["command"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx bench digits.onnx --dims batch=8 --seconds 1
   sardonyx bench digits.onnx --against onnxruntime --threads 1 --seconds 1
 """

@@ -18,7 +18,7 @@ from sardonyx.runtime.partition import assign
 __all__ = ["command", "unplaced"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx check digits.onnx
   sardonyx check digits.onnx --ep cpu --strict --json
 """

@@ -20,7 +20,7 @@ from sardonyx.runtime import discovery
 __all__ = ["command"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx conformance cpu -k test_relu
 """
 

@@ -19,7 +19,7 @@ from sardonyx.errors import InvalidInput
 __all__ = ["command"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx demo
   sardonyx demo --picture 3
   sardonyx demo --write .

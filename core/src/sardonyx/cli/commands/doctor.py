@@ -15,7 +15,7 @@ from sardonyx.runtime.discovery import ProviderStatus
 __all__ = ["command", "problems"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx doctor
 """
 

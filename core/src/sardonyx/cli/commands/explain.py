@@ -13,7 +13,7 @@ from sardonyx.runtime.explain import Placement
 __all__ = ["command", "shares_text"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx explain digits.onnx
   sardonyx explain digits.onnx --ep cpu --html placement.html
 """
@@ -23,14 +23,14 @@ Example:
 @model_argument
 @click.option("--on", metavar="EP", help="Only nodes that run on this provider.")
 @click.option("--passes", is_flag=True, help="Also what each optimization did.")
-@click.option("--html", metavar="FILE", help="Write the table as an HTML page.")
+@click.option("--html", metavar="FILE", help="Write a page: graph, reasons, passes, memory.")
 @session_options
 @json_option
 def command(model: str, on: str | None, passes: bool, html: str | None, choice: Choice, as_json: bool) -> int:
     """Show where every node of the optimized model runs, what it was made from, and why providers before that refused it."""
     placement = choice.open(model).explain()
     if html:
-        Path(html).write_text(placement.to_html(), "utf-8")
+        Path(html).write_text(placement.to_html(title=Path(model).name), "utf-8")
     if as_json:
         show.emit_json(placement.to_dict())
         return 0

@@ -18,7 +18,7 @@ from sardonyx.ir.types import TensorType, type_string
 __all__ = ["command", "describe"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx info digits.onnx
 """
 

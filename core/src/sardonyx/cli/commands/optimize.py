@@ -34,7 +34,7 @@ Examples:
     help="basic folds and removes, extended also fuses, all adds plug-ins' passes (default extended).",
 )
 @click.option(
-    "--opset", type=click.IntRange(min=1), metavar="N", help="Operator set to write (default: the oldest that has the operators)."
+    "--opset", type=click.IntRange(min=1), metavar="N", help="Opset to write (default: the oldest that has the operators)."
 )
 @click.option("--external/--inline", default=None, help="Weights beside the model or in it (default: beside it from 1 GiB).")
 @click.option("--disable", multiple=True, metavar="NAME", help="A pass or rule to leave out.")

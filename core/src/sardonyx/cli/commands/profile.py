@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from sardonyx.cli import show
@@ -11,8 +13,9 @@ from sardonyx.cli.options import Choice, json_option, model_argument, session_op
 __all__ = ["command"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx profile digits.onnx --dims batch=8 --trace trace.json
+  sardonyx profile digits.onnx -i image=digits.npy --html profile.html
 """
 
 
@@ -23,9 +26,12 @@ Example:
 @click.option("--warmup", type=click.IntRange(min=0), default=2, metavar="N", help="Runs before those (default 2).")
 @click.option("--top", type=click.IntRange(min=0), default=20, metavar="N", help="Nodes to list (default 20; 0: all).")
 @click.option("--trace", metavar="FILE", help="Write a Chrome trace (chrome://tracing, ui.perfetto.dev).")
+@click.option("--html", metavar="FILE", help="Write a page: timeline, memory, graph with times, reasons.")
 @session_options
 @json_option
-def command(model: str, inputs: Inputs, runs: int, warmup: int, top: int, trace: str | None, choice: Choice, as_json: bool) -> int:
+def command(
+    model: str, inputs: Inputs, runs: int, warmup: int, top: int, trace: str | None, html: str | None, choice: Choice, as_json: bool
+) -> int:
     """Run a model several times and show where the time goes: by operator, then by node."""
     session = choice.open(model)
     feeds = inputs.feeds(session)
@@ -33,6 +39,8 @@ def command(model: str, inputs: Inputs, runs: int, warmup: int, top: int, trace:
         profile = session.profile(feeds, runs=runs, warmup=warmup)
     if trace:
         profile.save(trace)
+    if html:
+        Path(html).write_text(profile.to_html(title=Path(model).name), "utf-8")
     if as_json:
         show.emit_json({"model": model, "load_seconds": dict(session.load_report), **profile.to_dict()})
         return 0
@@ -51,6 +59,6 @@ def command(model: str, inputs: Inputs, runs: int, warmup: int, top: int, trace:
         [(r["node"], r["op"], r["ep"], f"{r['total_us'] / runs:.1f}", f"{r['share']:.1%}", ", ".join(r["shapes"])) for r in shown],
         right=("us per run", "share"),
     )
-    if trace:
-        show.line(f"\ntrace written to {trace}")
+    if trace or html:
+        show.line(f"\nwrote {' and '.join(f for f in (trace, html) if f)}")
     return 0

@@ -13,7 +13,7 @@ from sardonyx.runtime.discovery import ProviderStatus
 __all__ = ["command"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx providers
   sardonyx providers -v --require cpu
 """

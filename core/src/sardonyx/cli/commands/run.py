@@ -17,7 +17,7 @@ from sardonyx.cli.summary import summary, summary_text
 __all__ = ["command"]
 
 EXAMPLE = """\b
-Example:
+Examples:
   sardonyx run digits.onnx
   sardonyx run digits.onnx --input image=digit.npy --outputs probabilities,logits --save out.npz
 """
