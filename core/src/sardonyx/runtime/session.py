@@ -25,7 +25,7 @@ from sardonyx.runtime.check_assign import check_names, names_of, resolve_wishes
 from sardonyx.runtime.choose_providers import choose_providers
 from sardonyx.runtime.custom_ops import CUSTOM, CustomOps, CustomProvider
 from sardonyx.runtime.explain import Placement
-from sardonyx.runtime.feeds import Feed, SharedSymbols, own
+from sardonyx.runtime.feeds import Feed, SharedSymbols, own, sizes_of
 from sardonyx.runtime.initializers import replace_initializers
 from sardonyx.runtime.iobinding import IOBinding
 from sardonyx.runtime.log import make_logger
@@ -303,10 +303,11 @@ class InferenceSession:
         for _ in range(runs):
             self._plan.run(list(feeds), RunContext(record=profile.record))
             profile.runs += 1
+        profile.sizes = sizes_of(self._feeds, feeds)
         return profile
 
     def _new_profile(self) -> Profile:
-        return Profile({n.node: n.ep for n in self._placement.nodes})
+        return Profile({n.node: n.ep for n in self._placement.nodes}, where=self._placement)
 
     def end_profiling(self) -> str:
         """Write the profile of all runs since the session was made with enable_profiling; returns the file's name."""
