@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sardonyx.runtime.log import set_default_logger_severity, set_default_logger_verbosity
     from sardonyx.runtime.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
     from sardonyx.runtime.ortvalue import OrtValue
+    from sardonyx.runtime.pipeline import Pipeline
     from sardonyx.runtime.session import InferenceSession, ModelMetadata, NodeArg
 
 _WHERE = {
@@ -37,6 +38,7 @@ _WHERE = {
     "ModelMetadata": "sardonyx.runtime.session",
     "NodeArg": "sardonyx.runtime.session",
     "OrtValue": "sardonyx.runtime.ortvalue",
+    "Pipeline": "sardonyx.runtime.pipeline",
     "custom_op": "sardonyx.ep.custom_ops",
     "set_default_logger_severity": "sardonyx.runtime.log",
     "set_default_logger_verbosity": "sardonyx.runtime.log",
@@ -51,6 +53,7 @@ __all__ = [
     "ModelMetadata",
     "NodeArg",
     "OrtValue",
+    "Pipeline",
     "RunOptions",
     "SardonyxError",
     "SessionOptions",

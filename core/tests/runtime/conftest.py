@@ -75,6 +75,7 @@ class Buffer:
 
     def __init__(self, array: np.ndarray):
         self.array = np.array(array)
+        self.shape, self.dtype = self.array.shape, self.array.dtype
 
 
 class Device:

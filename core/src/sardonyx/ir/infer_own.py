@@ -139,6 +139,13 @@ def tree_ensemble(node: Node) -> list[ValueType]:
     return [tensor(dtype(node, 0), (None if not x else x[0], node.attrs.get("n_targets")))]
 
 
+def expect(node: Node) -> list[ValueType]:
+    """The input with the dims that it is checked for (see `ir.chain`)."""
+    want = node.attrs["shape"]
+    have = dims(node, 0) or (None,) * len(want)
+    return [tensor(dtype(node, 0), (b if b >= 0 else a for a, b in zip(have, want, strict=True)))]
+
+
 OWN: dict[tuple[str, str], Callable[[Node], list[ValueType]]] = {
     ("", "Einsum"): einsum,
     ("", "EyeLike"): eye_like,
@@ -147,6 +154,7 @@ OWN: dict[tuple[str, str], Callable[[Node], list[ValueType]]] = {
     ("ai.onnx.ml", "LabelEncoder"): label_encoder,
     ("ai.onnx.ml", "TreeEnsemble"): tree_ensemble,
     ("", "Expand"): expand,
+    ("sardonyx", "Expect"): expect,
     ("", "GatherND"): gather_nd,
     ("", "LayerNormalization"): layer_normalization,
     ("", "Split"): split,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import InvalidInput
-from sardonyx.ir.graph import Model
+from sardonyx.ir.graph import Value
 from sardonyx.ir.tensor import Tensor
 
 __all__ = ["replace_initializers"]
@@ -16,11 +16,8 @@ __all__ = ["replace_initializers"]
 _given = itertools.count()
 
 
-def replace_initializers(model: Model, given: dict[str, Any]) -> None:
-    """Give constants of the model other values, by name. InvalidInput for an unknown name, another dtype or shape."""
-    if not given:
-        return
-    values = {v.name: v for g in model.graph.walk_graphs() for v in g.constants()}
+def replace_initializers(values: dict[str, Value], given: dict[str, Any]) -> None:
+    """Give constants among a model's `values` others, by name. InvalidInput for an unknown name, another dtype or shape."""
     for name, value in given.items():
         array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
         target = values.get(name)

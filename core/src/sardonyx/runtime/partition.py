@@ -8,15 +8,18 @@ from sardonyx.ep.claims import claim_node
 from sardonyx.ep.provider import Claim, Provider
 from sardonyx.ep.shape_kernels import shape_kernels
 from sardonyx.errors import NotSupported
+from sardonyx.ir.chain import EXPECT
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.schema import schema
 from sardonyx.ir.types import TensorType, type_string
 
-__all__ = ["CONTROL", "HOST", "Assignment", "Group", "assign", "group", "reads_metadata", "small_islands"]
+__all__ = ["CONTROL", "HOST", "JOINT", "Assignment", "Group", "assign", "group", "reads_metadata", "small_islands"]
 
 HOST = "host"
 CONTROL = "control flow"
+JOINT = "joint"
+ALONE = frozenset({CONTROL, JOINT})
 MAX_EXPANSION = 16
 SMALL_ISLAND = 2
 REGISTER = (
@@ -55,7 +58,8 @@ def assign(
     result = Assignment()
     shapes = _shape_nodes(graph)
     devices = any(p.memory != "host" for p in providers)
-    pending = list(graph.nodes)
+    result.owner |= {n: JOINT for n in graph.nodes if n.key == EXPECT}
+    pending = [n for n in graph.nodes if n not in result.owner]
     for depth in range(MAX_EXPANSION + 1):
         _claim(graph, pending, providers, result, forced or {}, wishes or {})
         open_nodes = [n for n in pending if n not in result.owner]
@@ -236,7 +240,7 @@ def group(graph: Graph, owner: dict[Node, str]) -> list[Group]:
     """The nodes in the largest convex groups of one owner each, in an order in which they can run.
 
     A node joins an open group of its owner unless a path from that group through another one leads to the node.
-    Control-flow nodes are groups of their own.
+    Control-flow nodes and the checks between models are groups of their own.
     """
     groups: list[Group] = []
     before: list[set[int]] = []
@@ -247,7 +251,7 @@ def group(graph: Graph, owner: dict[Node, str]) -> list[Group]:
         needs = {of[v.producer] for v in _reads(node) if v.producer in of}
         reach = set().union(*(before[g] | {g} for g in needs)) if needs else set()
         home = None
-        if name != CONTROL:
+        if name not in ALONE:
             for g in reversed(latest.get(name, [])):
                 others = needs - {g}
                 if not any(g in before[h] for h in others):
@@ -304,9 +308,21 @@ def small_islands(groups: list[Group], spaces: dict[str, str]) -> dict[str, dict
     for g in groups:
         if spaces.get(g.owner, "host") == "host" or len(g.nodes) > SMALL_ISLAND or any(n.op in HEAVY for n in g.nodes):
             continue
-        neighbours = [v.producer for v in g.inputs] + [u for v in g.outputs for u, _ in v.uses]
-        owners = {h.owner for h in groups for n in neighbours if n is not None and n in h.nodes}
+        neighbours = {n for v in g.inputs for n in _before(v)} | {n for v in g.outputs for n in _after(v)}
+        owners = {h.owner for h in groups for n in neighbours if n in h.nodes}
         if owners and all(spaces.get(o, "host") == "host" for o in owners):
             for n in g.nodes:
                 refusals[n.name] = {g.owner: "a small island among host nodes: the copies would cost more than they save"}
     return refusals
+
+
+def _before(v: Value) -> list[Node]:
+    """The node that gives a value; where that is a check between models, the node before it."""
+    while v.producer is not None and v.producer.key == EXPECT:
+        v = v.producer.inputs[0]  # type: ignore[assignment]
+    return [] if v.producer is None else [v.producer]
+
+
+def _after(v: Value) -> list[Node]:
+    """The nodes that use a value, those behind checks between models included."""
+    return [n for user, _ in v.uses for n in (_after(user.outputs[0]) if user.key == EXPECT else [user])]  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from sardonyx.ep.provider import Allocator, Executable, RunContext
-from sardonyx.errors import ProviderError, RunCancelled, SardonyxError, foreign
+from sardonyx.errors import NodeError, ProviderError, RunCancelled, SardonyxError, foreign
 
-__all__ = ["CopyStep", "ExecStep", "Plan", "Step"]
+__all__ = ["CopyStep", "ExecStep", "ExpectStep", "Plan", "Step"]
 
 
 class Step(Protocol):
@@ -62,6 +62,25 @@ class CopyStep:
         """Copy it."""
         value = env[self.inputs[0]]
         env[self.outputs[0]] = None if value is None else self.move(value)
+        for slot in self.frees:
+            env[slot] = None
+
+
+class ExpectStep:
+    """Check the dims of a value, wherever it lies: -1 stands for any."""
+
+    __slots__ = ("frees", "inputs", "outputs", "owner", "shape", "where")
+
+    def __init__(self, slot: int, shape: list[int], where: str):
+        self.inputs, self.outputs, self.owner = [slot], [slot], "joint"
+        self.shape, self.where = tuple(shape), where
+        self.frees: list[int] = []
+
+    def __call__(self, env: list[Any], ctx: RunContext | None) -> None:
+        """Check it."""
+        have = tuple(env[self.inputs[0]].shape)
+        if len(have) != len(self.shape) or any(want not in (-1, n) for want, n in zip(self.shape, have, strict=True)):
+            raise NodeError(f"{self.where} has shape {list(have)} in this run")
         for slot in self.frees:
             env[slot] = None
 

@@ -16,8 +16,8 @@ from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.types import ValueType
 from sardonyx.runtime.control import ControlStep
-from sardonyx.runtime.partition import CONTROL, HOST, Assignment, Group, assign, group, reads_metadata, small_islands
-from sardonyx.runtime.plan import CopyStep, ExecStep, Plan, download, upload
+from sardonyx.runtime.partition import CONTROL, HOST, JOINT, Assignment, Group, assign, group, reads_metadata, small_islands
+from sardonyx.runtime.plan import CopyStep, ExecStep, ExpectStep, Plan, download, upload
 
 __all__ = ["Placed", "Planner"]
 
@@ -123,6 +123,9 @@ class Planner:
             if g.owner == CONTROL:
                 steps.append(self._control(g.nodes[0], read, new, home, assignment))
                 continue
+            if g.owner == JOINT:
+                steps.append(self._expect(g.nodes[0], read, slots, home))
+                continue
             space = spaces.get(g.owner, "host")
             wanted_host = self._host_inputs(g, assignment)
             inside = set(g.nodes)
@@ -137,6 +140,16 @@ class Planner:
             steps.append(ExecStep(executable, ins, outs, g.owner))
         outputs = [read(v, "host") for v in graph.outputs]
         return Plan(len(graph.inputs), len(slots), steps, outputs, preset)
+
+    @staticmethod
+    def _expect(node: Node, read: Callable[[Value, str], int], slots: dict[tuple[Value, str], int], home: dict[Value, str]) -> ExpectStep:
+        """The check of a value, which stays where it is."""
+        (given,), (out,) = node.inputs, node.outputs
+        assert given is not None
+        assert out is not None
+        home[out] = home.get(given, "host")
+        slots[out, home[out]] = read(given, home[out])
+        return ExpectStep(slots[out, home[out]], node.attrs["shape"], node.attrs["where"])
 
     def _host_inputs(self, g: Group, assignment: Assignment) -> set[Value]:
         """Inputs of a group that all its nodes want on the host."""

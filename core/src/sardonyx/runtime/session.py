@@ -38,7 +38,7 @@ from sardonyx.runtime.plan import Plan
 from sardonyx.runtime.planner import Planner
 from sardonyx.runtime.profiler import Profile
 
-__all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "portable", "source_of"]
 
 weights = WeightStore()
 EXTRA_PLANS = 8
@@ -60,7 +60,7 @@ class InferenceSession:
         provider_options: Sequence[dict[str, Any]] | None = None,
         **kwargs: Any,
     ):
-        self._source = _source(path_or_bytes)
+        self._source = source_of(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, (str, os.PathLike)) else None
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._disabled = set(self._options.disabled_optimizers) | set(kwargs.pop("disabled_optimizers", None) or ())
@@ -121,11 +121,10 @@ class InferenceSession:
 
     def _load(self, *, separate: bool = False) -> Model:
         start = time.perf_counter()
-        o = self._options
-        model = load(self._source, external=o._external or None, strict=o.strict, dims=o._dims, denotations=o._denotations)
+        model = self._read()
         for text in model.warnings:
             self._logger.info("%s", text)
-        replace_initializers(model, o._initializers)
+        replace_initializers(self._tensors(model) if self._options._initializers else {}, self._options._initializers)
         if separate or self._separate:
             from sardonyx.passes.separate_symbols import separate_symbols
 
@@ -133,13 +132,24 @@ class InferenceSession:
         self._timed("load", start)
         return model
 
+    def _read(self) -> Model:
+        o = self._options
+        return load(self._source, external=o._external or None, strict=o.strict, dims=o._dims, denotations=o._denotations)
+
+    def _tensors(self, model: Model) -> dict[str, Value]:
+        """The tensors that a run may ask for, by name."""
+        known = {v.name: v for g in model.graph.walk_graphs() for v in g.constants()}
+        known |= {v.name: v for n in model.graph.nodes for v in n.outputs if v is not None}
+        return known | {v.name: v for v in (*model.graph.constants(), *model.graph.inputs, *model.graph.outputs)}
+
     def _compile(self, model: Model) -> tuple[Plan, Placement]:
         from sardonyx.passes import optimize
 
         start = time.perf_counter()
         report: list[Any] = []
         wishes = resolve_wishes(self._options.assign, [p.name for p in self._providers])
-        loaded = names_of(model.graph) if wishes else set()
+        loaded = self._assignable(model) if wishes else set()
+        placed_by = self._wishes(wishes, model)
         optimize(
             model.graph,
             self._options.level,
@@ -156,11 +166,15 @@ class InferenceSession:
         providers = list(self._providers)
         if any(self._custom.nodes(model.graph)):
             providers.insert(0, CustomProvider(self._custom))
-        planner = Planner(providers, self._contexts(providers), self._wishes(wishes, model))
+        planner = Planner(providers, self._contexts(providers), placed_by)
         plan = planner.plan(model.graph)
         check_names(wishes, loaded, planner.placed)
         self._timed("compile", start)
         return plan, Placement(planner.placed, [p.name for p in self._providers], report)
+
+    def _assignable(self, model: Model) -> set[str]:
+        """What SessionOptions.assign may name."""
+        return names_of(model.graph)
 
     def _wishes(self, wishes: dict[str, str], model: Model) -> dict[str, str]:
         """`wishes` as the planner takes them."""
@@ -360,8 +374,7 @@ class InferenceSession:
                 self._extra.move_to_end(names)
                 return self._extra[names]
             model = self._load()
-            known = {v.name: v for n in model.graph.nodes for v in n.outputs if v is not None}
-            known |= {v.name: v for v in (*model.graph.constants(), *model.graph.inputs, *model.graph.outputs)}
+            known = self._tensors(model)
             unknown = [n for n in names if n not in known]
             if unknown:
                 raise InvalidInput(f"the model has no tensor {unknown[0]!r}; its outputs are {self._output_names}")
@@ -374,7 +387,7 @@ class InferenceSession:
 
     def __getstate__(self) -> dict[str, Any]:
         """The model's source and the options: a copy is made anew where it is unpickled."""
-        return self._state() | {"source": _portable(self._source)}
+        return self._state() | {"source": portable(self._source)}
 
     def _state(self) -> dict[str, Any]:
         return {"source": self._source, "options": self._options, "requested": self._requested, "disabled": self._disabled}
@@ -395,8 +408,9 @@ class InferenceSession:
         """What the session holds in memory, by provider and kind."""
         with self._lock:
             extra = [plan for plan, _ in self._extra.values()]
-        source = len(self._source) if isinstance(self._source, (bytes, memoryview)) else 0
-        return report_memory(self._plan, extra, self._providers, source)
+        sources = [source for _, source in self._source] if isinstance(self._source, list) else [self._source]
+        held = sum(len(source) for source in sources if isinstance(source, (bytes, memoryview)))
+        return report_memory(self._plan, extra, self._providers, held)
 
     def trim(self) -> int | None:
         """Give back what is kept only to make runs faster: plans for internal tensors, the providers' working memory, and what
@@ -443,13 +457,14 @@ class InferenceSession:
         return self._options
 
 
-def _source(model: Any) -> Any:
+def source_of(model: Any) -> Any:
+    """What a session keeps of a model: an absolute path, bytes, or the ModelProto."""
     if isinstance(model, (str, os.PathLike)):
         return os.path.abspath(os.fspath(model))
     return bytes(model) if isinstance(model, bytearray) else model
 
 
-def _portable(source: Any) -> Any:
+def portable(source: Any) -> Any:
     """A model's source as pickle takes it."""
     if isinstance(source, (str, bytes)):
         return source
