@@ -22,7 +22,7 @@ __all__ = ["NodeTime", "Profile"]
 
 @dataclass
 class NodeTime:
-    """One execution of one node: times in ns since the profile began, sizes of its outputs in bytes."""
+    """One execution of one node: times in ns since the profile began, bytes of its outputs together and each (`sizes`)."""
 
     node: str
     op: str
@@ -33,6 +33,7 @@ class NodeTime:
     bytes: int
     shapes: list[str]
     thread: int
+    sizes: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Profile:
                 sum(a.nbytes for a in arrays),
                 [f"{dtype_name(a.dtype)}{list(a.shape)}" for a in arrays],
                 threading.get_ident(),
+                [getattr(o, "nbytes", 0) for o in outputs],
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from importlib import resources
 from typing import Any
@@ -29,11 +30,7 @@ def page(placement: Placement, profile: Profile | None = None, *, title: str = "
         "DATA": data,
         "SCRIPT": "\n".join((folder / script).read_text("utf-8") for script in SCRIPTS),
     }
-    text = (folder / "page.html").read_text("utf-8")
-    for key, value in parts.items():
-        head, _, tail = text.partition(f"@{key}@")
-        text = head + value + tail
-    return text
+    return re.sub("@([A-Z]+)@", lambda m: parts[m[1]], (folder / "page.html").read_text("utf-8"))
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.planner import Placed
 from sardonyx.runtime.profiler import NodeTime, Profile
 from sardonyx.tools.page.layout import layout
-from sardonyx.tools.page.memory import live_bytes
+from sardonyx.tools.page.memory import live_bytes, size_of
 
 __all__ = ["page_data"]
 
@@ -84,37 +84,39 @@ def _edges(nodes: Sequence[Placed]) -> list[tuple[int, int, str]]:
 
 
 def _timeline(nodes: Sequence[Placed], profile: Profile) -> dict[str, Any]:
-    """The events of the last run, and the bytes alive during each."""
+    """The events of the last run, and the bytes alive during each: those that the provider told, else by the types."""
     run = sorted(profile.events[-max(1, len(profile.events) // max(1, profile.runs)) :], key=lambda e: e.start)[:MAX_EVENTS]
     placed = {n.node: n for n in nodes}
     index = {n.node: i for i, n in enumerate(nodes)}
     begin = run[0].start
     threads = {t: k for k, t in enumerate(dict.fromkeys(e.thread for e in run))}
-    events = [
-        [index.get(e.node, -1), (e.start - begin) / 1e3, e.duration / 1e3, threads[e.thread], f"{e.op} {e.node}", e.bytes] for e in run
-    ]
-    steps = [placed.get(e.node) or Placed(e.node, e.op, "", 0, e.origins, e.ep, -1, {}) for e in run]
-    memory = live_bytes(steps, _members(nodes, run), nodes, profile.sizes)
-    return {"unit": "us", "events": events, "memory": memory, "sizes": profile.sizes}
+    events = [[index.get(e.node, -1), (e.start - begin) / 1e3, e.duration / 1e3, threads[e.thread], f"{e.op} {e.node}"] for e in run]
+    steps = []
+    for e in run:
+        node = placed.get(e.node) or Placed(e.node, e.op, "", 0, e.origins, e.ep, -1, {})
+        steps.append((node, e.sizes or [size_of(t, profile.sizes) for t in node.types]))
+    ran = _ran(nodes, run)
+    fused = {index[n]: index[run[at[0]].node] for n, at in ran.items() if n not in {e.node for e in run} and run[at[0]].node in index}
+    return {"unit": "us", "events": events, "memory": live_bytes(steps, ran, nodes), "sizes": profile.sizes, "fused": fused}
 
 
-def _members(nodes: Sequence[Placed], run: Sequence[NodeTime]) -> dict[str, int]:
-    """The event each node ran in: its own, or that of the node that it was fused into."""
-    own = {e.node: k for k, e in enumerate(run)}
-    by_origin = {o: k for k, e in enumerate(run) for o in e.origins}
-    found = {}
-    for n in nodes:
-        at = own.get(n.node)
-        if at is None:
-            at = next((by_origin[o] for o in n.origins if o in by_origin), None)
-        if at is not None:
-            found[n.node] = at
-    return found
+def _ran(nodes: Sequence[Placed], run: Sequence[NodeTime]) -> dict[str, list[int]]:
+    """The events in which each node ran: its own, or those of the node that it was fused into."""
+    own: dict[str, list[int]] = {}
+    by_origin: dict[str, list[int]] = {}
+    for k, e in enumerate(run):
+        own.setdefault(e.node, []).append(k)
+        for origin in e.origins:
+            by_origin.setdefault(origin, []).append(k)
+    found = {n.node: own.get(n.node) or next((by_origin[o] for o in n.origins if o in by_origin), None) for n in nodes}
+    return {name: at for name, at in found.items() if at}
 
 
 def _order(nodes: Sequence[Placed]) -> dict[str, Any]:
     """The nodes in their order, one unit of time each, and the bytes alive as far as the shapes are known."""
-    events = [[i, i, 1, 0, f"{n.op} {n.node}", 0] for i, n in enumerate(nodes)]
+    events = [[i, i, 1, 0, f"{n.op} {n.node}"] for i, n in enumerate(nodes)]
     free = {d or "?" for n in nodes for t in n.types if isinstance(t, TensorType) for d in t.shape or () if not isinstance(d, int)}
     sizes = dict.fromkeys(sorted(free), 1)
-    return {"unit": "node", "events": events, "memory": live_bytes(nodes, {n.node: i for i, n in enumerate(nodes)}, nodes, sizes), "sizes": sizes}
+    steps = [(n, [size_of(t, sizes) for t in n.types]) for n in nodes]
+    memory = live_bytes(steps, {n.node: [i] for i, n in enumerate(nodes)}, nodes)
+    return {"unit": "node", "events": events, "memory": memory, "sizes": sizes, "fused": {}}

@@ -1,10 +1,10 @@
 // The graph on a canvas: boxes in layers, moved and scaled by `view`; only what is in sight is drawn.
-const STEP_X = 176, STEP_Y = 74, BOX_W = 156, BOX_H = 44;
+const STEP_X = 176, STEP_Y = 74, BOX_W = 156, BOX_H = 44, MAP_W = 100;
 const canvas = $("canvas"), map = $("map");
 const at = nodes.map((n) => [n.x * STEP_X + BOX_W / 2, n.y * STEP_Y + BOX_H / 2]);
 const extent = at.reduce(([x, y], p) => [Math.max(x, p[0]), Math.max(y, p[1])], [0, 0]).map((v, k) => v + [BOX_W, BOX_H][k] / 2);
 const view = { x: 0, y: 0, scale: 1 };
-const hottest = Math.max(1e-9, ...nodes.map((n) => n.us || 0));
+const hottest = nodes.reduce((t, n) => Math.max(t, n.us || 0), 1e-9);
 
 function pathOf([a, b, , bend]) {
   const points = [[at[a][0], at[a][1] + BOX_H / 2], ...(bend || []).map(([x, y]) => [x * STEP_X + BOX_W / 2, y * STEP_Y + BOX_H / 2])];
@@ -52,8 +52,7 @@ function drawGraph() {
   nodes.forEach((n, i) => {
     const [x, y] = [at[i][0] - BOX_W / 2, at[i][1] - BOX_H / 2];
     if (x > right || x + BOX_W < left || y > bottom || y + BOX_H < top) return;
-    const missed = state.matches && !state.matches.includes(i);
-    c.globalAlpha = missed ? 0.22 : 1;
+    c.globalAlpha = missed(i) ? 0.22 : 1;
     c.fillStyle = colour(n.ep, detail ? (dark ? 0.45 : 0.3) : 0.9);
     c.strokeStyle = i === chosen ? mark : colour(n.ep, 1);
     c.lineWidth = i === chosen ? 3 / Math.min(1, view.scale) : 1.2;
@@ -70,13 +69,13 @@ function drawGraph() {
     if (!detail) return;
     c.fillStyle = text;
     c.font = "600 13px system-ui, 'DejaVu Sans', sans-serif";
-    c.fillText(clip(c, n.op, BOX_W - (n.us ? 66 : 16)), x + 8, y + 17);
+    c.fillText(clip(c, n.op, BOX_W - (n.us || fusedInto(i) >= 0 ? 66 : 16)), x + 8, y + 17);
     c.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     c.fillStyle = dim;
     c.fillText(clip(c, n.outputs.length ? n.outputs[0][1] : n.name, BOX_W - 16), x + 8, y + 32);
-    if (n.us) {
+    if (n.us || fusedInto(i) >= 0) {
       c.textAlign = "right";
-      c.fillText(time(n.us), x + BOX_W - 8, y + 16);
+      c.fillText(n.us ? time(n.us) : "fused", x + BOX_W - 8, y + 16);
       c.textAlign = "left";
     }
   });
@@ -94,7 +93,7 @@ function drawMap(w, h) {
   c.fillRect(0, 0, mw, mh);
   c.globalAlpha = 1;
   nodes.forEach((n, i) => {
-    c.fillStyle = state.matches && state.matches.includes(i) ? style("--mark") : colour(n.ep, 0.8);
+    c.fillStyle = state.matches && !missed(i) ? style("--mark") : colour(n.ep, 0.8);
     c.fillRect(4 + (at[i][0] - BOX_W / 2) * s, 4 + (at[i][1] - BOX_H / 2) * s, Math.max(2, BOX_W * s), Math.max(1, BOX_H * s));
   });
   c.strokeStyle = style("--accent");
@@ -118,15 +117,15 @@ function fit() {
 }
 function start() {
   // The beginning in a size that can be read, the first node in the middle.
-  const w = canvas.clientWidth;
-  view.scale = Math.max(0.55, Math.min(1, (w - 24) / extent[0]));
+  const w = canvas.clientWidth - MAP_W;
+  view.scale = Math.max(0.6, Math.min(1, (w - 24) / extent[0]));
   view.x = extent[0] * view.scale < w ? (w - extent[0] * view.scale) / 2 : w / 2 - (at.length ? at[0][0] : 0) * view.scale;
   view.y = 14;
   drawGraph();
 }
 function centre(i) {
   if (view.scale < 0.42) view.scale = 0.8;
-  view.x = canvas.clientWidth / 2 - at[i][0] * view.scale;
+  view.x = (canvas.clientWidth - MAP_W) / 2 - at[i][0] * view.scale;
   view.y = canvas.clientHeight / 2 - at[i][1] * view.scale;
 }
 function nodeAt(x, y) {

@@ -16,6 +16,7 @@ function drawHead() {
 function look(text) {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
   state.matches = wanted.length ? nodes.map((_, i) => i).filter((i) => wanted.every((word) => words[i].includes(word))) : null;
+  state.matched = new Set(state.matches || []);
   $("found").textContent = state.matches ? `${state.matches.length} found` : "";
   if (state.matches && tab === "node") tab = "nodes";
   changed("search");

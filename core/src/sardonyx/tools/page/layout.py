@@ -14,6 +14,7 @@ SWEEPS = 8
 LONGEST_BEND = 12
 WIDTH, HEIGHT = 1.0, 1.0
 BEND = 0.35
+LIGHT = 0.02
 
 
 def layout(count: int, edges: Sequence[tuple[int, int]]) -> tuple[list[tuple[float, float]], dict[int, list[tuple[float, float]]]]:
@@ -73,28 +74,34 @@ def _columns(rows: list[list[int]], up: list[list[int]], down: list[list[int]], 
         going_down = sweep % 2 == 0
         near = up if going_down else down
         for row in rows if going_down else reversed(rows):
-            wish = {i: sum(x[j] for j in near[i]) / len(near[i]) if near[i] else x[i] for i in row}
+            wish = {i: _mean(near[i], x, sizes, x[i]) for i in row}
             # The order settles in the first half; then only the places move.
             if sweep < SWEEPS // 2:
-                row.sort(key=lambda i: wish[i])  # noqa: B023 - used at once
+                row.sort(key=lambda i: wish[i])
             for i, place in zip(row, _spread([wish[i] for i in row], [sizes[i] for i in row]), strict=True):
                 x[i] = place
     least = min(x, default=0.0)
     return [v - least for v in x]
 
 
+def _mean(near: list[int], x: list[float], sizes: list[float], alone: float) -> float:
+    """The mean place of the neighbours; a bend of an edge counts little, so that chains of nodes stay straight."""
+    weights = [1.0 if sizes[j] == WIDTH else LIGHT for j in near]
+    return sum(w * x[j] for w, j in zip(weights, near, strict=True)) / sum(weights) if near else alone
+
+
 def _spread(wishes: list[float], sizes: list[float]) -> list[float]:
-    """Places in this order, as near to the wishes as they can be (least squares) with room for all."""
+    """Places in this order, as near to the wishes as they can be (least squares, bends lightly) with room for all."""
     offsets, total = [], 0.0
     for k, size in enumerate(sizes):
         total += (sizes[k - 1] + size) / 2 if k else 0.0
         offsets.append(total)
-    blocks: list[tuple[float, int]] = []
-    for wish, offset in zip(wishes, offsets, strict=True):
-        mean, n = wish - offset, 1
+    blocks: list[tuple[float, float, int]] = []
+    for wish, offset, size in zip(wishes, offsets, sizes, strict=True):
+        mean, weight, n = wish - offset, 1.0 if size == WIDTH else LIGHT, 1
         while blocks and blocks[-1][0] > mean:
-            other, m = blocks.pop()
-            mean, n = (mean * n + other * m) / (n + m), n + m
-        blocks.append((mean, n))
-    means = [mean for mean, n in blocks for _ in range(n)]
+            other, more, m = blocks.pop()
+            mean, weight, n = (mean * weight + other * more) / (weight + more), weight + more, n + m
+        blocks.append((mean, weight, n))
+    means = [mean for mean, _, n in blocks for _ in range(n)]
     return [m + o for m, o in zip(means, offsets, strict=True)]

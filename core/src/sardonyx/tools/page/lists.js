@@ -27,6 +27,7 @@ function nodePart() {
   add("operator", `${n.op}-${n.since}`);
   add("runs on", dot(n.ep), n.ep, n.group >= 0 ? `, subgraph ${n.group}` : "");
   if (n.us !== undefined) add("time", `${time(n.us)} a run (${digits(100 * n.share)} %), ${n.calls} calls`);
+  if (fusedInto(state.selected) >= 0) add("time", "fused into ", link(fusedInto(state.selected)));
   add("refused by", ...lines(Object.entries(n.reasons).map(([ep, why]) => `${ep}: ${why}`)));
   add("reads", ...lines(n.inputs.map((name) => (makers.has(name) ? make("span", {}, `${name} from `, link(makers.get(name))) : `${name} (input)`))));
   add("gives", ...lines(n.outputs.map(([name, type]) => `${name}: ${type}`)));

@@ -11,7 +11,8 @@ const makers = new Map();
 nodes.forEach((n, i) => n.outputs.forEach(([name]) => makers.set(name, i)));
 const words = nodes.map((n) => [n.name, n.op, n.ep, ...n.origins, ...n.inputs, ...n.outputs.map((o) => o.join(" "))].join(" ").toLowerCase());
 
-const state = { selected: -1, matches: null, listeners: [] };
+const state = { selected: -1, matches: null, matched: new Set(), listeners: [] };
+const missed = (i) => state.matches !== null && !state.matched.has(i);
 function changed(what) { for (const f of state.listeners) f(what); }
 function select(i, centre = true) { state.selected = i; changed(centre ? "selection" : "selection-here"); }
 
@@ -62,9 +63,11 @@ function showTip(text, x, y) {
   tip.style.left = `${Math.min(x + 14, innerWidth - tip.offsetWidth - 8)}px`;
   tip.style.top = `${Math.min(y + 14, innerHeight - tip.offsetHeight - 8)}px`;
 }
+const fusedInto = (i) => (data.fused[i] ?? -1);
 function tipOf(i) {
   const n = nodes[i], lines = [`${n.op}  ${n.name}`, `on ${n.ep}`];
   if (n.us !== undefined) lines.push(`${time(n.us)} a run, ${digits(100 * n.share)} % of the time`);
+  if (fusedInto(i) >= 0) lines.push(`fused into ${nodes[fusedInto(i)].op}  ${nodes[fusedInto(i)].name}`);
   for (const [name, type] of n.outputs) lines.push(`${name}: ${type}`);
   return lines.join("\n");
 }

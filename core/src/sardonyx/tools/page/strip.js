@@ -1,18 +1,20 @@
 // The timeline of the last run (or the order of the nodes) over the bytes that are alive; both share their axis.
 const strip = $("timeline"), events = data.events, memory = data.memory, LANE = 20;
+const threads = new Set(events.map((e) => e[3])).size;
+const laneOf = (e) => `${e[0] >= 0 ? nodes[e[0]].ep : "?"}${threads > 1 ? ` thread ${e[3]}` : ""}`;
 const lanes = [...new Set(events.map((e) => laneOf(e)))];
-const total = events.reduce((t, e) => Math.max(t, e[1] + e[2]), 0) || 1;
-const peak = Math.max(1, ...memory), peakAt = memory.indexOf(peak);
-const span = { from: 0, to: total };
-function laneOf(e) { return `${e[0] >= 0 ? nodes[e[0]].ep : "?"}${data.events.some((o) => o[3] !== data.events[0][3]) ? ` thread ${e[3]}` : ""}`; }
 const laneIndex = events.map((e) => lanes.indexOf(laneOf(e)));
+const total = events.reduce((t, e) => Math.max(t, e[1] + e[2]), 0) || 1;
+const peak = memory.reduce((a, b) => Math.max(a, b), 1), peakAt = memory.indexOf(peak);
+const span = { from: 0, to: total };
 strip.style.height = `${Math.min(6, lanes.length) * LANE + 112}px`;
 
 $("strip-title").textContent = data.unit === "us"
   ? `Last of ${data.runs} runs: ${time(total)}, ${events.length} steps`
   : `Order of execution: ${events.length} nodes`;
 {
-  const sizes = Object.entries(data.sizes || {}).map(([k, v]) => `${k} = ${v}`).join(", ");
+  const known = Object.entries(data.sizes).map(([k, v]) => `${k} = ${v}`);
+  const sizes = known.slice(0, 4).join(", ") + (known.length > 4 ? ", …" : "");
   $("strip-hint").textContent = memory.length ? `values between nodes: at most ${bytes(peak)}${sizes ? ` with ${sizes}` : ""}, weights aside` : "";
 }
 
@@ -31,8 +33,8 @@ function drawStrip() {
   events.forEach((e, k) => {
     const x = X(e[1]), width = Math.max(0.6, e[2] * scale);
     if (x > w || x + width < x0) return;
-    const missed = state.matches && !state.matches.includes(e[0]);
-    c.globalAlpha = missed ? 0.2 : 1;
+    const dull = missed(e[0]);
+    c.globalAlpha = dull ? 0.2 : 1;
     c.fillStyle = e[0] === state.selected && e[0] >= 0 ? style("--mark") : colour(e[0] >= 0 ? nodes[e[0]].ep : "?", k % 2 ? 0.75 : 0.95);
     c.fillRect(x, laneIndex[k] * LANE + 5, width - (width > 4 ? 0.5 : 0), LANE - 4);
     if (width > 44 && e[0] >= 0) {
