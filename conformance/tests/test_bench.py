@@ -108,4 +108,4 @@ def test_command(model, tmp_path, capsys):
     assert main([f"{model}:batch=two", *arguments]) == 2
     assert main([model, "--engines", "abacus"]) == 2
     assert main([str(tmp_path / "missing.onnx"), *arguments]) == 2
-    assert "no engine 'abacus'" in capsys.readouterr().err
+    assert "no engine is called 'abacus'" in capsys.readouterr().err

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from sardonyx.runtime.ortvalue import OrtValue
     from sardonyx.runtime.pipeline import Pipeline
     from sardonyx.runtime.session import InferenceSession, ModelMetadata, NodeArg
+    from sardonyx.tools.bisect import bisect
+    from sardonyx.tools.compare import compare
+    from sardonyx.tools.optimize import optimize
 
 _WHERE = {
     "SardonyxError": "sardonyx.errors",
@@ -38,6 +41,9 @@ _WHERE = {
     "ModelMetadata": "sardonyx.runtime.session",
     "NodeArg": "sardonyx.runtime.session",
     "OrtValue": "sardonyx.runtime.ortvalue",
+    "bisect": "sardonyx.tools.bisect",
+    "compare": "sardonyx.tools.compare",
+    "optimize": "sardonyx.tools.optimize",
     "Pipeline": "sardonyx.runtime.pipeline",
     "custom_op": "sardonyx.ep.custom_ops",
     "set_default_logger_severity": "sardonyx.runtime.log",
@@ -57,9 +63,12 @@ __all__ = [
     "RunOptions",
     "SardonyxError",
     "SessionOptions",
+    "bisect",
+    "compare",
     "custom_op",
     "get_all_providers",
     "get_available_providers",
+    "optimize",
     "providers",
     "set_default_logger_severity",
     "set_default_logger_verbosity",

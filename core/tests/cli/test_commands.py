@@ -127,7 +127,7 @@ def test_explain_writes_html(cli, folder):
     assert cli("explain", "digits.onnx", "--ep", "cpu", "--html", "placement.html").status == 0
     page = (folder / "placement.html").read_text()
     assert "conv2d_5" in page
-    assert "13 nodes: cpu 100%" in page
+    assert "<title>digits.onnx</title>" in page
 
 
 def test_profile_writes_a_chrome_trace(cli, folder):

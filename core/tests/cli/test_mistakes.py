@@ -33,8 +33,14 @@ MISTAKES = [
     (["run"], 2, ["MODEL", "sardonyx run --help"]),
     (["rum"], 2, ["'rum'", "sardonyx --help"]),
     (["run", "digits.onnx", "--nope"], 2, ["--nope", "sardonyx run --help"]),
-    (["bench", "digits.onnx", "--random", "--against", "nope"], 2, ["neither onnxruntime nor a provider"]),
+    (["bench", "digits.onnx", "--random", "--against", "nope"], 2, ["no engine is called 'nope'", "onnxruntime"]),
     (["explain", "digits.onnx", "--html", "no/such/folder.html"], 1, ["no/such/folder.html: No such file"]),
+    (["compare", "digits.onnx", "--random", "--against", "nope"], 2, ["no engine is called 'nope'", "onnx.reference"]),
+    (["bisect", "digits.onnx", "--random", "--out", "no/such/folder.onnx"], 2, ["no/such/folder.onnx", "no such folder"]),
+    (["optimize", "digits.onnx", "digits.onnx"], 2, ["write to another file"]),
+    (["optimize", "digits.onnx", "no/such/folder.onnx"], 2, ["no/such/folder.onnx", "No such file"]),
+    (["optimize", "digits.onnx", "out.onnx", "--opset", "99"], 2, ["opset 99"]),
+    (["optimize", "digits.onnx", "out.onnx", "--fix", "batch"], 2, ["--fix", "NAME=SIZE"]),
     (["conformance", "nope"], 2, ["no provider is called 'nope'"]),
 ]
 

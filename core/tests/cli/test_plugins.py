@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import types
 
 import click
@@ -33,7 +35,8 @@ def test_a_plug_in_adds_a_command_but_replaces_none(cli):
 
     discovery.register("hello", plugin("hello", add))
     assert isinstance(sardonyx, Commands)
-    assert "Say hello." in cli("--help").out
+    assert "Say hello." in cli("--plugins").out
+    assert "hijacked" not in cli("--plugins").out
     assert cli("hello").out == "hello there\n"
     assert "no such model file" in cli("info", "nope.onnx").err
 
@@ -44,6 +47,14 @@ def test_a_plug_in_whose_commands_fail_is_left_out(cli):
         raise RuntimeError("no luck")
 
     discovery.register("broken", plugin("broken", fail))
-    result = cli("--help")
+    result = cli("--plugins")
     assert result.status == 0
     assert "the commands of provider 'broken' are left out: RuntimeError: no luck" in result.err
+
+
+def test_help_loads_no_plug_in():
+    code = "import sys; from sardonyx.cli import main; main(['--help']); print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = out.splitlines()[-1].split()
+    assert "click" in loaded
+    assert not [name for name in loaded if name.split(".")[0] in ("numpy", "onnx", "pluggy") or name.startswith("sardonyx_ep")]

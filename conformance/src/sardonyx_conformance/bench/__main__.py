@@ -71,7 +71,11 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m sardonyx_conformance.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("models", nargs="+", metavar="MODEL", help="a file, with its free dimensions: m.onnx:batch=8,x.2=320,*=1")
-    parser.add_argument("--engines", default="onnxruntime,sardonyx", help="comma-separated: onnxruntime, openvino[:bf16], sardonyx[:EP+EP]")
+    parser.add_argument(
+        "--engines",
+        default="onnxruntime,sardonyx",
+        help="comma-separated: onnxruntime, openvino[:bf16], onnx.reference, native+cpu, ...",
+    )
     parser.add_argument("--threads", type=int, default=1, help="threads of each engine (default 1)")
     parser.add_argument("--rounds", type=int, default=6, help="bursts of each engine (default 6)")
     parser.add_argument("--seconds", type=float, default=0.4, help="seconds of a burst (default 0.4)")

@@ -27,7 +27,7 @@ COMMANDS = {
     "check": "Load and verify a model, and see which nodes can run here.",
     "run": "Run a model on files or random inputs.",
     "explain": "Show where every node runs, and why not elsewhere.",
-    "bench": "Measure a model's latency, alone or against onnxruntime.",
+    "bench": "Measure a model's latency, alone or against others.",
     "profile": "Measure the time of every operator and node.",
     "compare": "Compare every tensor with another provider or engine.",
     "bisect": "Find the pass or the node that makes a result differ.",
@@ -44,9 +44,13 @@ class Commands(click.Group):
     _plugins_asked = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the help."""
+        """Core's names, in the order of the help; plug-ins are loaded only for a command that core does not have."""
+        return list(COMMANDS)
+
+    def plugin_commands(self) -> dict[str, click.Command]:
+        """The commands of installed plug-ins, by name; loads every plug-in."""
         self._ask_plugins()
-        return [*COMMANDS, *sorted(self.commands.keys() - COMMANDS.keys())]
+        return {name: self.commands[name] for name in sorted(self.commands.keys() - COMMANDS.keys())}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now; a plug-in cannot replace one of core's."""
@@ -57,9 +61,8 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing core's."""
-        rows = [(n, COMMANDS.get(n) or self.commands[n].get_short_help_str(80)) for n in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl(list(COMMANDS.items()))
 
     def _ask_plugins(self) -> None:
         if self._plugins_asked:
@@ -78,12 +81,34 @@ class Commands(click.Group):
                 show.note(f"the commands of provider {state.name!r} are left out: {type(e).__name__}: {e}")
 
 
+def _list_plugins(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
+    if not asked:
+        return
+    assert isinstance(ctx.command, Commands)
+    found = ctx.command.plugin_commands()
+    for name, command in found.items():
+        show.line(f"{name:13}{command.get_short_help_str(100)}")
+    if not found:
+        show.line("no installed plug-in has commands of its own")
+    ctx.exit()
+
+
+EXAMPLE = """\b
+Examples:
+  sardonyx demo --write .
+  sardonyx run digits.onnx --input image=digit.npy
+  sardonyx --plugins
+"""
+EPILOG = "Every command has --help with examples, and --json. SARDONYX_DEBUG=1 shows tracebacks."
+
+
 @click.command(
     cls=Commands,
-    epilog="Every command has --help with an example, and --json. SARDONYX_DEBUG=1 shows tracebacks.",
+    epilog=f"{EPILOG}\n\n{EXAMPLE}",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, message="sardonyx %(version)s")
+@click.option("--plugins", is_flag=True, is_eager=True, expose_value=False, callback=_list_plugins, help="List commands of plug-ins.")
 @click.option("-v", "--verbose", is_flag=True, help="Log what happens, on stderr.")
 def sardonyx(verbose: bool) -> None:
     """Run ONNX models on the execution providers that are installed."""

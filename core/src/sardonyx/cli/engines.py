@@ -1,10 +1,10 @@
-"""What `bench` measures: sessions of Sardonyx and of onnxruntime behind one face."""
+"""What `bench` measures: a session and other engines, loaded, warmed up and with what that took."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy as np
 from sardonyx.cli import show
 from sardonyx.cli.measure import peak_growth
 from sardonyx.cli.options import Choice
-from sardonyx.errors import InvalidInput, SardonyxError
-from sardonyx.runtime import discovery
+from sardonyx.errors import InvalidInput
+from sardonyx.tools import engines as tools
+from sardonyx.tools.engines import import_engine, known_engine
 
 __all__ = ["Engine", "largest_difference", "open_engine"]
 
@@ -44,34 +45,24 @@ class Engine:
         facts = {"load": loaded - start, "first_run": first - fed, "memory": peak["bytes"]}
         if hasattr(session, "explain"):
             facts["shares"] = session.explain().shares
-        return Engine(name, lambda: session.run(None, feeds), feeds, outputs, facts)
+        run = session.bound(feeds) if isinstance(session, tools.Engine) else lambda: session.run(None, feeds)
+        return Engine(name, run, feeds, outputs, facts)
 
 
 def open_engine(name: str, model: str, choice: Choice, feeds: dict[str, Any], warmup: int) -> Engine:
-    """The engine `name`: onnxruntime, or a provider of Sardonyx, with the threads of `choice`."""
-    if name == "onnxruntime":
-        return Engine.of_session(name, lambda: _onnxruntime(model, choice.options().threads), warmup, lambda session: feeds)
+    """The engine `name` (see `sardonyx.tools.engines`), with the threads of `choice`; providers also with its level."""
     try:
-        discovery.find(name)
+        known_engine(name)
     except InvalidInput as e:
-        raise InvalidInput(f"--against {name}: it is neither onnxruntime nor a provider; {e}") from e
-    other = replace(choice, ep=name, ep_option=(), strict=False)
-    return Engine.of_session(name, lambda: other.open(model), warmup, lambda session: feeds)
+        raise InvalidInput(f"--against {name}: {e}") from e
+    import_engine(name)
+    o = choice.options()
 
+    def make() -> Any:
+        with show.status(f"loading {model} in {name}"):
+            return tools.open_engine(name, model, threads=o.threads, level=o.graph_optimization_level, feeds=feeds)
 
-def _onnxruntime(model: str, threads: int) -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise InvalidInput("--against onnxruntime: it is not installed: pip install onnxruntime") from None
-    onnxruntime.set_default_logger_severity(4)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    with show.status(f"loading {model} in onnxruntime"):
-        try:
-            return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        except Exception as e:
-            raise SardonyxError(f"onnxruntime cannot load {model}: {e}") from e
+    return Engine.of_session(name, make, warmup, lambda session: feeds)
 
 
 def largest_difference(reference: list[Any], outputs: list[Any]) -> float:

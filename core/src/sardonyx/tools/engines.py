@@ -33,6 +33,10 @@ class Engine:
         """The tensors as numpy arrays (or lists, dicts, None, as Sardonyx has them). Raises SardonyxError."""
         raise NotImplementedError
 
+    def bound(self, feeds: Feeds) -> Callable[[], list[Any]]:
+        """A function that runs the model on these feeds with as little around it as possible, for measuring."""
+        return lambda: self.run(None, feeds)
+
 
 class SardonyxEngine(Engine):
     """A session of Sardonyx."""
@@ -44,6 +48,11 @@ class SardonyxEngine(Engine):
     def run(self, names: Sequence[str] | None, feeds: Feeds) -> list[Any]:
         """As Engine.run."""
         return self.session.run(names, feeds)
+
+    def bound(self, feeds: Feeds) -> Callable[[], list[Any]]:
+        """As Engine.bound."""
+        run = self.session.run
+        return lambda: run(None, feeds)
 
 
 class _Foreign(Engine):
@@ -71,6 +80,12 @@ class _Foreign(Engine):
             return run(feeds)
         except Exception as e:
             raise SardonyxError(f"{self.name} cannot run the model: {_first_line(e)}") from e
+
+    def bound(self, feeds: Feeds) -> Callable[[], list[Any]]:
+        """As Engine.bound; errors are the engine's own."""
+        run = self._whole
+        assert run is not None
+        return lambda: run(feeds)
 
     def _made(self, model: Any) -> Callable[[Feeds], list[Any]]:
         try:
@@ -119,19 +134,19 @@ def _source(model: Any) -> Any:
     return model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
 
 
-def _onnxruntime(module: Any, argument: str, threads: int) -> Callable[[Any], Callable[[Feeds], list[Any]]]:
+def _onnxruntime(module: Any, argument: str, threads: int, feeds: Feeds | None) -> Callable[[Any], Callable[[Feeds], list[Any]]]:
     module.set_default_logger_severity(4)
 
     def build(model: Any) -> Callable[[Feeds], list[Any]]:
         options = module.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 4
         session = module.InferenceSession(_source(model), options, providers=[argument or "CPUExecutionProvider"])
-        return lambda feeds: session.run(None, feeds)
+        return lambda given: session.run(None, given)
 
     return build
 
 
-def _openvino(module: Any, argument: str, threads: int) -> Callable[[Any], Callable[[Feeds], list[Any]]]:
+def _openvino(module: Any, argument: str, threads: int, feeds: Feeds | None) -> Callable[[Any], Callable[[Feeds], list[Any]]]:
     core = module.Core()
     hint = argument or "f32"
     core.set_property("CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hint})
@@ -139,31 +154,35 @@ def _openvino(module: Any, argument: str, threads: int) -> Callable[[Any], Calla
     def build(model: Any) -> Callable[[Feeds], list[Any]]:
         source = _source(model)
         read = core.read_model(source) if isinstance(source, str) else core.read_model(source, b"")
-        request: Any = None
+        requests: list[Any] = []
 
-        def run(feeds: Feeds) -> list[Any]:
-            nonlocal request
-            if request is None:
-                # Static shapes, as whoever wants its best speed would give it.
-                read.reshape({name: list(np.shape(x)) for name, x in feeds.items()})
-                request = core.compile_model(read, "CPU").create_infer_request()
-            return [np.array(y) for y in request.infer(dict(feeds)).values()]
+        def compile(given: Feeds) -> None:
+            # Static shapes, as whoever wants its best speed would give it.
+            read.reshape({name: list(np.shape(x)) for name, x in given.items()})
+            requests.append(core.compile_model(read, "CPU").create_infer_request())
 
+        def run(given: Feeds) -> list[Any]:
+            if not requests:
+                compile(given)
+            return [np.array(y) for y in requests[0].infer(given).values()]
+
+        if feeds is not None:
+            compile(feeds)
         return run
 
     return build
 
 
-def _reference(module: Any, argument: str, threads: int) -> Callable[[Any], Callable[[Feeds], list[Any]]]:
+def _reference(module: Any, argument: str, threads: int, feeds: Feeds | None) -> Callable[[Any], Callable[[Feeds], list[Any]]]:
     def build(model: Any) -> Callable[[Feeds], list[Any]]:
         evaluator = module.ReferenceEvaluator(_source(model))
-        return lambda feeds: list(evaluator.run(None, dict(feeds)))
+        return lambda given: list(evaluator.run(None, dict(given)))
 
     return build
 
 
 # name -> (package to install, how it makes a builder)
-ENGINES: dict[str, tuple[str, Callable[[Any, str, int], Any]]] = {
+ENGINES: dict[str, tuple[str, Callable[[Any, str, int, Feeds | None], Any]]] = {
     "onnxruntime": ("onnxruntime", _onnxruntime),
     "openvino": ("openvino", _openvino),
     "onnx.reference": ("onnx", _reference),
@@ -206,17 +225,19 @@ def open_engine(
     *,
     threads: int = 0,
     level: GraphOptimizationLevel = GraphOptimizationLevel.ORT_ENABLE_ALL,
+    feeds: Feeds | None = None,
 ) -> Engine:
     """Load a model (path, bytes, ModelProto) in the engine `spec` names.
 
     `spec` is onnxruntime[:PROVIDER], openvino[:f32|bf16], onnx.reference, sardonyx[:EP+EP], or the names of providers, joined
-    by +. `threads` 0 means all usable. `level` is for Sardonyx. Raises InvalidInput for an unknown or missing engine,
+    by +. `threads` 0 means all usable. `level` is for Sardonyx. `feeds` let an engine that compiles for given shapes do so while
+    loading. Raises InvalidInput for an unknown or missing engine,
     SardonyxError where it cannot load the model.
     """
     known_engine(spec)
     name, _, argument = spec.partition(":")
     if name in ENGINES:
-        make = ENGINES[name][1](import_engine(spec), argument, threads or default_threads())
+        make = ENGINES[name][1](import_engine(spec), argument, threads or default_threads(), feeds)
         return _Foreign(spec, model, make)
     options = SessionOptions()
     options.intra_op_num_threads = threads

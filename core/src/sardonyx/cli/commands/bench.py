@@ -24,7 +24,7 @@ Examples:
 @click.command("bench", epilog=EXAMPLE)
 @model_argument
 @input_options
-@click.option("--against", multiple=True, metavar="ENGINE", help="Also measure onnxruntime, or another provider by its name.")
+@click.option("--against", multiple=True, metavar="ENGINE", help="Also measure onnxruntime, openvino, onnx.reference, or a provider.")
 @click.option("--seconds", type=click.FloatRange(min=0), default=3.0, metavar="S", help="Time to measure each engine (default 3).")
 @click.option("--warmup", type=click.IntRange(min=1), default=5, metavar="N", help="Runs before measuring (default 5).")
 @click.option("--max-ratio", type=float, metavar="X", help="Status 1 if the median is over X times that of the first --against.")
