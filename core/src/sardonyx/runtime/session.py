@@ -30,6 +30,7 @@ from sardonyx.runtime.initializers import replace_initializers
 from sardonyx.runtime.iobinding import IOBinding
 from sardonyx.runtime.log import make_logger
 from sardonyx.runtime.memory_report import MemoryReport, report_memory, resident_bytes, return_freed_memory
+from sardonyx.runtime.missing import no_tensor
 from sardonyx.runtime.model_info import ModelMetadata, NodeArg, node_arg
 from sardonyx.runtime.options import RunOptions, SessionOptions
 from sardonyx.runtime.ortvalue import OrtValue
@@ -160,9 +161,10 @@ class InferenceSession:
         )
         start = self._timed("optimize", start)
         if self._options.optimized_model_filepath:
+            from sardonyx.ir.opset import fitting_opset
             from sardonyx.ir.save import save
 
-            save(model, self._options.optimized_model_filepath)
+            save(model, self._options.optimized_model_filepath, opset=fitting_opset(model))
         providers = list(self._providers)
         if any(self._custom.nodes(model.graph)):
             providers.insert(0, CustomProvider(self._custom))
@@ -377,7 +379,7 @@ class InferenceSession:
             known = self._tensors(model)
             unknown = [n for n in names if n not in known]
             if unknown:
-                raise InvalidInput(f"the model has no tensor {unknown[0]!r}; its outputs are {self._output_names}")
+                raise no_tensor(unknown[0], self._source, known, self._output_names)
             model.graph.outputs = [known[n] for n in names]
             plan, _ = self._compile(model)
             self._extra[names] = (plan, list(names))
