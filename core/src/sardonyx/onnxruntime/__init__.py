@@ -53,7 +53,8 @@ from sardonyx.onnxruntime.environment import (
 from sardonyx.onnxruntime.install import install, uninstall
 from sardonyx.onnxruntime.lora import AdapterFormat, LoraAdapter
 from sardonyx.onnxruntime.options import RunOptions, SessionOptions
-from sardonyx.onnxruntime.package import ModelPackage, ModelPackageComponentContext, ModelPackageContext, ModelPackageOptions
+from sardonyx.onnxruntime.package import ModelPackage
+from sardonyx.onnxruntime.package_context import ModelPackageComponentContext, ModelPackageContext, ModelPackageOptions
 from sardonyx.onnxruntime.placement import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from sardonyx.onnxruntime.plugins import register_execution_provider_library, unregister_execution_provider_library
 from sardonyx.onnxruntime.providers import get_all_providers, get_available_providers, get_device

@@ -143,7 +143,7 @@ def write_adapter(adapter: Adapter, path: str) -> None:
     count = len(adapter.parameters)
     slots = w.vector(fields + 12, bytes(4 * count), count)
     for i, (name, value) in enumerate(adapter.parameters.items()):
-        array = np.ascontiguousarray(value)
+        array = np.asarray(value, order="C")
         parameter = w.table(slots + 4 * i, struct.pack("<IIiI", 0, 0, to_onnx(array.dtype), 0))
         text = name.encode()
         w.vector(parameter, text + b"\0", len(text), 4)

@@ -78,7 +78,8 @@ from sardonyx.onnxruntime.pack_weights import (
     quantize_qdq_matmul_2bits,
     quantize_qdq_matmul_4bits,
 )
-from sardonyx.onnxruntime.package import ModelPackage, ModelPackageComponentContext, ModelPackageContext, ModelPackageOptions
+from sardonyx.onnxruntime.package import ModelPackage
+from sardonyx.onnxruntime.package_context import ModelPackageComponentContext, ModelPackageContext, ModelPackageOptions
 from sardonyx.onnxruntime.placement import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from sardonyx.onnxruntime.plugins import register_execution_provider_library, unregister_execution_provider_library
 from sardonyx.onnxruntime.providers import get_all_providers, get_available_providers, get_device
