@@ -121,9 +121,9 @@ class _Run:
         else:
             edits = int(step(self.graph))
         if budget is not None:
-            budget.step = ""
             if edits and not isinstance(step, tuple):
                 budget.note(name)
+            budget.step = ""
         if self.report is not None:
             self.report.append((name, time.perf_counter() - start, edits))
         return edits
