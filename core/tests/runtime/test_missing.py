@@ -23,7 +23,7 @@ def test_a_tensor_of_a_body(make_model):
     )
     other = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "b", [], [helper.make_tensor_value_info("z", 1, None)])
     nodes = [helper.make_node("If", ["c"], ["y"], name="choice", then_branch=inner, else_branch=other)]
-    model = make_model(nodes, ["x", helper.make_tensor_value_info("c", 9, [])], ["y"])
+    model = make_model(nodes, ["x", value("c", 9, [])], ["y"])
     session = sardonyx.InferenceSession(model, providers=["cpu"])
     with pytest.raises(InvalidInput, match=r"'deep': it is of node 'inner' \(Abs\) in a body of node 'choice' \(If\)"):
         session.run(["deep"], {"x": np.ones(2, np.float32), "c": np.array(True)})
