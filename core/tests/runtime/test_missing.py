@@ -18,10 +18,9 @@ def test_an_optional_output_that_loading_left_out(make_model, tmp_path, source):
 
 
 def test_a_tensor_of_a_body(make_model):
-    inner = helper.make_graph(
-        [helper.make_node("Abs", ["x"], ["deep"], name="inner")], "b", [], [helper.make_tensor_value_info("deep", 1, None)]
-    )
-    other = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "b", [], [helper.make_tensor_value_info("z", 1, None)])
+    value = helper.make_tensor_value_info
+    inner = helper.make_graph([helper.make_node("Abs", ["x"], ["deep"], name="inner")], "b", [], [value("deep", 1, None)])
+    other = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "b", [], [value("z", 1, None)])
     nodes = [helper.make_node("If", ["c"], ["y"], name="choice", then_branch=inner, else_branch=other)]
     model = make_model(nodes, ["x", value("c", 9, [])], ["y"])
     session = sardonyx.InferenceSession(model, providers=["cpu"])
