@@ -50,7 +50,7 @@ from sardonyx.onnxruntime.environment import (
     set_global_thread_pool_sizes,
     set_seed,
 )
-from sardonyx.onnxruntime.install import install, uninstall
+from sardonyx.onnxruntime.import_hook import install, uninstall
 from sardonyx.onnxruntime.lora import AdapterFormat, LoraAdapter
 from sardonyx.onnxruntime.options import RunOptions, SessionOptions
 from sardonyx.onnxruntime.package import ModelPackage

@@ -6,7 +6,7 @@ import os
 import runpy
 import sys
 
-from sardonyx.onnxruntime.install import install
+from sardonyx.onnxruntime.import_hook import install
 
 __all__ = ["main"]
 

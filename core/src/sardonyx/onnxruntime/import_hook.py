@@ -43,6 +43,18 @@ class _Alias(importlib.abc.Loader):
         module.__spec__ = self.spec
 
 
+class _Missing(importlib.abc.Loader):
+    """Says why a module of onnxruntime's tools is not here."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        raise MissingModule(
+            f"{spec.name} is not part of Sardonyx: install onnxruntime, whose Python tools then run on Sardonyx", name=spec.name
+        )
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Never reached."""
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds onnxruntime and all below it."""
 
@@ -58,7 +70,8 @@ class _Finder(importlib.abc.MetaPathFinder):
                 return spec
         ours = _ours(rest)
         if ours is None:
-            return None
+            missing = rest.partition(".")[0] in TOOLS
+            return importlib.machinery.ModuleSpec(fullname, _Missing()) if missing else None
         spec = importlib.machinery.ModuleSpec(fullname, _Alias(), is_package=ours.submodule_search_locations is not None)
         spec.origin = ours.origin
         return spec

@@ -1,0 +1,1 @@
+"""What clients import of onnxruntime.transformers."""
