@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
@@ -96,6 +97,11 @@ std::shared_ptr<Buffer> stored(const std::string& identity, const std::string& k
   if (auto found = slot.lock()) return found;
   auto made = make();
   slot = made;
+  static size_t room = 256;  // entries before those that nobody uses any more are looked for
+  if (store->size() > room) {
+    for (auto it = store->begin(); it != store->end();) it = it->second.expired() ? store->erase(it) : std::next(it);
+    room = 256 + 2 * store->size();
+  }
   return made;
 }
 

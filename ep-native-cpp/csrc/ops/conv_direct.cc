@@ -222,10 +222,10 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   }
   const ConvMap map = map_direct(c, part_channels, plain, tile);
   auto flat_map = flatten(map);
-  const PackConv pack{nullptr, nullptr, c.oc, c.group_in(), c.group_out(), c.w.d.kernel, c.w.h.kernel, c.w.w.kernel, tile, plain, c.w.c, c.shuffle};
+  const PackConv pack{nullptr, nullptr, c.oc, c.group_in(), c.group_out(), c.w.d.kernel, c.w.h.kernel, c.w.w.kernel, tile, plain, c.w.c, c.shuffle, c.weights_out(), c.weights_in()};
   Packed weights;
   if (p.is_const(kW)) {
-    std::string key = "conv:" + std::to_string(tile) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle) + (plain ? ":p" : ":b");
+    std::string key = "conv:" + std::to_string(tile) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle) + (plain ? ":p" : ":b") + (c.turned ? "t" : "");
     for (int64_t n : part_channels) key += "," + std::to_string(n);
     weights.buffer = p.pack(kW, key, [&](const void* data) {
       auto buffer = lasting_buffer(static_cast<size_t>(map.floats) * sizeof(float));

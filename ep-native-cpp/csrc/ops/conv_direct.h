@@ -44,6 +44,7 @@ struct PackConv {
   int64_t oc, group_in, group_out, kd, kh, kw, tile;
   bool plain;
   int64_t channels, shuffle;  // of X; see ConvProblem
+  int64_t weights_out, weights_in;
 };
 
 ConvMap map_direct(const ConvProblem& c, const std::vector<int64_t>& part_channels, bool plain, int64_t tile);

@@ -77,23 +77,28 @@ std::shared_ptr<Buffer> flatten(const ConvMap& m) {
 }
 
 void pack_direct(const PackConv& p, const FlatMap& map, int64_t index) {
-  const int64_t taps = p.kd * p.kh * p.kw, row_taps = p.plain ? 1 : p.kw;
+  const int64_t row_taps = p.plain ? 1 : p.kw, each = p.channels / p.shuffle;
   const BandEntry& band = map.bands()[index];
   float* out = p.out + band.w;
   for (int64_t t = band.tile; t < band.tile_end; t++)
     for (int64_t r = band.run; r < band.run_end; r++) {
       const RunEntry& run = map.runs()[r];
-      const int64_t size = p.kh * row_taps * run.len * p.tile;
+      const int64_t size = p.kh * row_taps * run.len * p.tile, row = run.len * p.tile;
+      // The convolution's channel of each float of the run.
+      int64_t channel[kBlock];
+      for (int64_t l = 0; l < kBlock && l < run.len; l++) {
+        const int64_t x = run.channel + (p.plain ? 0 : l);
+        channel[l] = p.shuffle == 1 ? x : x % each * p.shuffle + x / each;
+      }
       for (int64_t j = 0; j < p.tile; j++) {
         const int64_t o = t * p.tile + j, first = o / p.group_out * p.group_in;
         for (int64_t l = 0; l < run.len; l++) {
-          const int64_t x = run.channel + (p.plain ? 0 : l), each = p.channels / p.shuffle;
-          const int64_t c = x % each * p.shuffle + x / each - first;
+          const int64_t c = channel[p.plain ? 0 : l] - first;
           const bool inside = o < p.oc && c >= 0 && c < p.group_in;
-          const float* w = inside ? p.w + (o * p.group_in + c) * taps + run.tap_d * p.kh * p.kw + (p.plain ? l : 0) : nullptr;
+          const float* w = inside ? p.w + o * p.weights_out + c * p.weights_in + run.tap_d * p.kh * p.kw + (p.plain ? l : 0) : nullptr;
           float* to = out + l * p.tile + j;
           for (int64_t a = 0; a < p.kh; a++)
-            for (int64_t b = 0; b < row_taps; b++, to += run.len * p.tile) *to = inside ? w[a * p.kw + b] : 0;
+            for (int64_t b = 0; b < row_taps; b++, to += row) *to = inside ? w[a * p.kw + b] : 0;
         }
       }
       out += size;

@@ -70,7 +70,6 @@ def _constant(tensor: Tensor) -> tuple[np.ndarray, str, bool]:
     array = tensor.numpy()
     if not array.flags.c_contiguous:
         return np.ascontiguousarray(array), "", False
-    if tensor.region is None or not isinstance(tensor.region[0], (bytes, mmap.mmap)) or tensor.nbytes < SHARED:
+    if tensor.region is None or tensor.nbytes < SHARED:
         return array, "", False
-    buffer, offset, length = tensor.region
-    return array, f"{id(buffer)}:{offset}:{length}:{array.dtype}:{array.shape}", isinstance(buffer, mmap.mmap)
+    return array, tensor.identity or "", isinstance(tensor.region[0], mmap.mmap)

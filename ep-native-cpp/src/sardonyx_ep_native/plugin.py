@@ -21,7 +21,7 @@ OPTIONS = {
 def probe() -> list[Device] | Unavailable:
     """Whether the compiled engine loads."""
     try:
-        from sardonyx_ep_native import _native
+        from sardonyx_ep_native import _native, provider, rules  # noqa: F401
     except ImportError as e:
         return Unavailable(f"its compiled engine does not load ({e}); reinstall it: pip install --force-reinstall sardonyx-ep-native-cpp")
     try:

@@ -39,7 +39,7 @@ def test_a_block_of_convnext(net, prepared, normal, data):
     ]
     feeds, w = data(24, s=normal(20), o=normal(20), m1=normal(20, 50), b1=normal(50), m2=normal(50, 24) / 8, b2=normal(24))
     nodes = net_of(*middle)
-    assert prepared(nodes, feeds, w) == ["Conv", "sx::BlockNorm", "sx::Conv", "Conv", "Conv", "sx::ConvertLayout"]
+    assert prepared(nodes, feeds, w) == ["Conv", "sx::BlockNorm", "sx::Conv", "sx::Conv", "Conv", "sx::ConvertLayout"]
     net.check(nodes, feeds, w, rtol=2e-5)
 
 

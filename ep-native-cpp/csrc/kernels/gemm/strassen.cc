@@ -23,28 +23,40 @@ static int64_t panel_of(int64_t n) { return (is_wide(n / 2) ? kWide : kNarrow) *
 
 int64_t strassen_packed_size(int64_t k, int64_t n) { return kParts * (k / 2) * (n / 2); }
 
+constexpr int64_t kBlockRows = 16, kMostColumns = 4 * W;
+
+// A row of the seven combinations, `part` floats apart, in double.
+static void combine(const float* b11, const float* b21, const float* b12, const float* b22, int64_t width, float* __restrict out, int64_t part) {
+  for (int64_t j = 0; j < width; j++) {
+    const double t1 = static_cast<double>(b12[j]) - static_cast<double>(b11[j]), t2 = static_cast<double>(b22[j]) - t1;
+    out[kB11 * part + j] = b11[j];
+    out[kB21 * part + j] = b21[j];
+    out[kT2 * part + j] = static_cast<float>(t2);
+    out[kT3 * part + j] = static_cast<float>(static_cast<double>(b22[j]) - static_cast<double>(b12[j]));
+    out[kMinusT4 * part + j] = static_cast<float>(static_cast<double>(b21[j]) - t2);
+    out[kT1 * part + j] = static_cast<float>(t1);
+    out[kB22 * part + j] = b22[j];
+  }
+}
+
 void strassen_pack(const PackB& p, int64_t first, int64_t last) {
+  float quarter[4][kBlockRows][kMostColumns];
   const int64_t width = panel_of(p.n), k2 = p.k / 2, n2 = p.n / 2, part = k2 * width;
   for (int64_t pair = first; pair < last; pair++) {
     float* out = p.out + pair * kParts * part;
     // Blocks of k, so that rows of a transposed B are read in whole lines.
-    for (int64_t i0 = 0; i0 < k2; i0 += 16) {
-      const int64_t i1 = i0 + 16 < k2 ? i0 + 16 : k2;
-      for (int64_t j = 0; j < width; j++)
-        for (int64_t i = i0; i < i1; i++) {
-          const float* at = p.b + i * p.stride_k + (pair * width + j) * p.stride_n;
-          const float* low = at + k2 * p.stride_k;
-          const double b11 = at[0], b12 = at[n2 * p.stride_n], b21 = low[0], b22 = low[n2 * p.stride_n];
-          const double t1 = b12 - b11, t2 = b22 - t1;
-          float* o = out + i * width + j;
-          o[kB11 * part] = static_cast<float>(b11);
-          o[kB21 * part] = static_cast<float>(b21);
-          o[kT2 * part] = static_cast<float>(t2);
-          o[kT3 * part] = static_cast<float>(b22 - b12);
-          o[kMinusT4 * part] = static_cast<float>(b21 - t2);
-          o[kT1 * part] = static_cast<float>(t1);
-          o[kB22 * part] = static_cast<float>(b22);
+    for (int64_t i0 = 0; i0 < k2; i0 += kBlockRows) {
+      const int64_t rows = k2 - i0 < kBlockRows ? k2 - i0 : kBlockRows;
+      for (int q = 0; q < 4; q++) {
+        const float* from = p.b + (i0 + (q & 1) * k2) * p.stride_k + (pair * width + (q >> 1) * n2) * p.stride_n;
+        if (p.stride_n == 1) {
+          for (int64_t i = 0; i < rows; i++) __builtin_memcpy(quarter[q][i], from + i * p.stride_k, width * sizeof(float));
+        } else {
+          for (int64_t j = 0; j < width; j++)
+            for (int64_t i = 0; i < rows; i++) quarter[q][i][j] = from[i * p.stride_k + j * p.stride_n];
         }
+      }
+      for (int64_t i = 0; i < rows; i++) combine(quarter[0][i], quarter[1][i], quarter[2][i], quarter[3][i], width, out + (i0 + i) * width, part);
     }
   }
 }

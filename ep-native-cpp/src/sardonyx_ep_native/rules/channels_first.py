@@ -1,7 +1,8 @@
 """Stretches of a convolution net that run with channels last (ConvNeXt, Swin) are done with channels second.
 
 [N, C, H, W] -> Transpose -> LayerNormalization, MatMul, bias, activation -> Transpose back: the Transpose sinks below one
-node after the other until it meets its inverse. A product with a constant matrix becomes a 1x1 convolution.
+node after the other until it meets its inverse. A product with a constant matrix becomes a 1x1 convolution whose weights
+are that matrix as it lies.
 """
 
 from __future__ import annotations
@@ -55,10 +56,9 @@ def product_of_channels(node: Node, graph: Graph) -> Outcome:
     x, out, matrix = _first(node.inputs[0]), node.outputs[0], node.const(1)
     if x is None or out is None:
         return None
-    if matrix is None or matrix.ndim != 2:
+    if matrix is None or matrix.ndim != 2 or matrix.dtype != np.float32:
         return no("its second operand is no constant matrix")
-    weights = constant(np.ascontiguousarray(matrix.T)[:, :, None, None], f"{node.name}/weights")
-    return _sunk(Edit(node), out, "Conv", [x, weights], {"kernel_shape": [1, 1]})
+    return _sunk(Edit(node), out, "Conv", [x, node.inputs[1]], {"kernel_shape": [1, 1], "weights_turned": 1}, "sx")
 
 
 @rule("Add", "Mul", "Sub")
@@ -85,13 +85,21 @@ def arithmetic_of_channels(node: Node, graph: Graph) -> Outcome:
 
 def _with_bias(node: Node, view: Value | None, x: Value, bias: np.ndarray) -> Edit | None:
     """The sum of `view`, which is x with channels last, and a bias: that of the convolution that makes x for it alone."""
-    conv, out = made_by(x, "Conv"), node.outputs[0]
-    if conv is None or conv.input(2) is not None or view is None or view.producer is None or out is None:
+    conv, out = x.producer, node.outputs[0]
+    if (
+        conv is None
+        or conv.key != ("sx", "Conv")
+        or conv.input(2) is not None
+        or conv.attrs.get("activation")
+        or view is None
+        or view.producer is None
+        or out is None
+    ):
         return None
     if not only_use(x) or not only_use(view):
         return None
     inputs = [*conv.inputs[:2], constant(bias.reshape(-1), f"{node.name}/bias")]
-    return _sunk(Edit(node, view.producer, conv), out, "Conv", inputs, dict(conv.attrs))
+    return _sunk(Edit(node, view.producer, conv), out, "Conv", inputs, dict(conv.attrs), "sx")
 
 
 @rule("Relu", "Sigmoid", "HardSwish", "Tanh", "Gelu", "Swish", "LeakyRelu", "Elu", "HardSigmoid", "Clip", "Mish", "Softplus")
