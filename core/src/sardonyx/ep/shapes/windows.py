@@ -115,7 +115,7 @@ def tap_ranges(windows: Windows, size: Sequence[int], a: int) -> list[tuple[int,
     return [r for r in ranges if r[1] < r[2]]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def window_counts(windows: Windows, size: tuple[int, ...], include_pad: bool) -> tuple[np.ndarray, ...]:
     """For each axis, how many taps of each window count: those in the input, or with `include_pad` in the padded input.
 
@@ -137,7 +137,7 @@ def _key(values: Ints) -> tuple[int, ...] | None:
     return tuple(map(int, values)) if values is not None and len(values) else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _windows(
     size: tuple[int, ...],
     kernel: tuple[int, ...],
@@ -174,7 +174,7 @@ def _windows(
     return Windows(kernel, strides, dilations, tuple(begin), tuple(end), tuple(out))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _transposed(
     size: tuple[int, ...],
     kernel: tuple[int, ...],

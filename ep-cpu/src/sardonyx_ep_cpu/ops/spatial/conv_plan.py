@@ -72,7 +72,7 @@ class ConvPlan:
     shifts: Shifts | None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def plan_conv(
     x: tuple[int, ...],
     w: tuple[int, ...],
