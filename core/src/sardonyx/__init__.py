@@ -50,6 +50,19 @@ _WHERE = {
     "set_default_logger_verbosity": "sardonyx.runtime.log",
 }
 
+# What making a session imports on first use.
+_FIRST_SESSION = (
+    "runtime.session",
+    "runtime.evaluate",
+    "passes",
+    "ir.load",
+    "ir.infer_model",
+    "ir.upgrade",
+    "ir.verify",
+    "ir.save",
+    "ep.rules",
+)
+
 __all__ = [
     "ExecutionMode",
     "ExecutionOrder",
@@ -89,10 +102,16 @@ def __dir__() -> list[str]:
 
 
 def get_available_providers() -> list[str]:
-    """Names of the providers that are installed and find a device here, by priority."""
+    """Names of the providers that are installed and find a device here, by priority.
+
+    Also imports what sessions on them need, so that the first session need not.
+    """
     from sardonyx.runtime.discovery import available
 
-    return available()
+    names = available()
+    for module in _FIRST_SESSION if names else ():
+        importlib.import_module(f"sardonyx.{module}")
+    return names
 
 
 def get_all_providers() -> list[str]:

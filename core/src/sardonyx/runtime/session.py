@@ -20,9 +20,9 @@ from sardonyx.ir.fork import ForkLock
 from sardonyx.ir.graph import Model, Value
 from sardonyx.ir.load import load
 from sardonyx.runtime import discovery
-from sardonyx.runtime.async_runs import run_coroutine, run_with_callback
 from sardonyx.runtime.check_assign import check_names, names_of, resolve_wishes
 from sardonyx.runtime.choose_providers import choose_providers
+from sardonyx.runtime.collector import collector_paused
 from sardonyx.runtime.custom_ops import CUSTOM, CustomOps, CustomProvider
 from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.feeds import Feed, SharedSymbols, own, sizes_of
@@ -73,7 +73,7 @@ class InferenceSession:
         self.load_report: list[tuple[str, float]] = []
         try:
             self._providers, self._asked = choose_providers(providers, provider_options, self._options.is_strict)
-            with inferring(self._custom.infer):
+            with inferring(self._custom.infer), collector_paused():
                 self._create()
         except (SardonyxError, Warning):
             raise
@@ -272,6 +272,8 @@ class InferenceSession:
     ) -> list[Any]:
         """As run(), in a thread of its own. If the task is cancelled, or `timeout` seconds pass (RunTimeout, which is also a
         TimeoutError), it returns at once, and the run ends before its next node."""
+        from sardonyx.runtime.async_runs import run_coroutine
+
         return await run_coroutine(lambda flag: self._run(output_names, input_feed, run_options, flag), timeout)
 
     def run_async(
@@ -283,6 +285,8 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> None:
         """As run(), in a thread of its own, which then calls callback(results, user_data, error); error is "" for success."""
+        from sardonyx.runtime.async_runs import run_with_callback
+
         run_with_callback(lambda: self._run(output_names, input_feed, run_options), callback, user_data)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
