@@ -1,7 +1,8 @@
 """Every example of the documents and of --help works: they are taken out of the text and run.
 
-A fence of `sh` or `python` is run, in the order of the document, in a folder with the files that examples speak of. Commands
-that take an environment of their own are run by CI instead; ELSEWHERE names where, and a test sees to it that it is so.
+A fence of `sh`, `bash` or `python` is run, in the order of the document, in a folder with the files that examples speak of. What
+takes an environment of its own, or long, is marked in the text, `sh elsewhere` for a fence and a comment `# takes ...` in a help
+text, and run by CI instead: ELSEWHERE names where, and a test sees to it that it is so. Every fence says what it is.
 """
 
 import importlib
@@ -23,7 +24,8 @@ from sardonyx.runtime import discovery
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+RUN, SHOWN, MARK = ("sh", "bash", "python"), ("toml", "text", "json"), "elsewhere"
 SHELL = frozenset("|&;<>$`")
 
 # command -> a file, and what stands in it if that file runs the command
@@ -34,16 +36,18 @@ ELSEWHERE = {
 }
 # Its status says whether the machine's installation is in order, which is not for these tests to decide.
 STATUS = {"sardonyx doctor": (0, 1)}
-NEEDS = {"onnxruntime": "onnxruntime", "photo.jpg": "PIL"}
+NEEDS = {"onnxruntime": "onnxruntime", "photo.jpg": "PIL", "openvino": "openvino"}
 
 
-def fences(path: Path) -> list[tuple[str, str]]:
-    return [(m[1], m[2]) for m in FENCE.finditer(path.read_text("utf-8"))]
+def fences(path: Path, *, elsewhere: bool = False) -> list[tuple[str, str]]:
+    """(kind, text) of the fences that are run here, or of those marked."""
+    found = [(m[1], m[3], m[2].strip() == MARK) for m in FENCE.finditer(path.read_text("utf-8"))]
+    return [(kind, text) for kind, text, marked in found if kind in RUN and marked == elsewhere]
 
 
 def commands(text: str) -> list[str]:
     """The commands of a shell fence, one per line; a backslash continues a line, # begins a comment."""
-    lines = (line.strip() for line in text.replace("\\\n", " ").splitlines())
+    lines = (line.partition("  #")[0].strip() for line in text.replace("\\\n", " ").splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
@@ -89,7 +93,7 @@ def need(text: str) -> None:
 # The walk-through needs a package that it builds as it goes; the conformance suite's tests run it.
 OWN_TEST = {"docs/writing-an-ep.md"}
 RUNNABLE = [
-    d for d in DOCUMENTS if any(kind in ("sh", "python") for kind, _ in fences(d)) and d.relative_to(ROOT).as_posix() not in OWN_TEST
+    d for d in DOCUMENTS if fences(d) and d.relative_to(ROOT).as_posix() not in OWN_TEST
 ]
 
 
@@ -97,7 +101,7 @@ RUNNABLE = [
 def test_examples_of_documents(document, folder, monkeypatch):
     module = types.ModuleType("example_of_a_document")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    found = [(kind, text) for kind, text in fences(document) if kind in ("sh", "python")]
+    found = fences(document)
     need("\n".join(text for _, text in found))
     try:
         for kind, text in found:
@@ -105,8 +109,7 @@ def test_examples_of_documents(document, folder, monkeypatch):
                 exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), module.__dict__)
                 continue
             for command in commands(text):
-                if command not in ELSEWHERE:
-                    run(command)
+                run(command)
     finally:
         discovery.unregister("mine")
 
@@ -115,21 +118,45 @@ def test_examples_of_documents(document, folder, monkeypatch):
 def test_commands_that_ci_runs(command):
     file, text = ELSEWHERE[command]
     assert text in (ROOT / file).read_text("utf-8")
-    told = [c for d in DOCUMENTS for kind, body in fences(d) if kind == "sh" for c in commands(body)]
-    told += [line.strip() for name in COMMANDS for line in importlib.import_module(f"sardonyx.cli.commands.{name}").EXAMPLE.splitlines()]
+    told = [c for d in DOCUMENTS for _, body in fences(d, elsewhere=True) for c in commands(body)]
+    told += [line.partition("  #")[0].strip() for name in COMMANDS for line in examples(name) if "  # takes " in line]
     assert command in told, "nothing says this any more"
+
+
+def test_what_is_marked_is_run_by_ci_and_every_fence_says_what_it_is():
+    told = [c for d in DOCUMENTS for _, body in fences(d, elsewhere=True) for c in commands(body)]
+    assert set(told) <= set(ELSEWHERE)
+    for document in DOCUMENTS:
+        kinds = {m[1] for m in FENCE.finditer(document.read_text("utf-8"))}
+        assert kinds <= {*RUN, *SHOWN}, document
+
+
+def examples(name: str) -> list[str]:
+    return [line.strip() for line in importlib.import_module(f"sardonyx.cli.commands.{name}").EXAMPLE.splitlines() if "sardonyx" in line]
+
+
+def help_examples(capsys, *arguments: str) -> list[str]:
+    """The commands of the section Examples of a help text."""
+    main([*arguments, "--help"])
+    out = capsys.readouterr().out
+    return [line.strip() for line in out[out.index("Examples:") :].splitlines() if line.strip().startswith("sardonyx ")]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_of_help(name, folder, capsys):
-    main([name, "--help"])
-    out = capsys.readouterr().out
-    examples = [line.strip() for line in out[out.index("Examples:") :].splitlines() if line.strip().startswith("sardonyx ")]
-    assert examples
-    need("\n".join(examples))
-    for command in examples:
-        if command not in ELSEWHERE:
+    found = help_examples(capsys, name)
+    assert found == examples(name)
+    need("\n".join(found))
+    for command in found:
+        if "  # takes " not in command:
             run(command)
+
+
+def test_examples_of_the_main_help(folder, capsys):
+    found = help_examples(capsys)
+    assert found
+    for command in found:
+        run(command)
 
 
 def test_links_lead_somewhere():

@@ -60,7 +60,8 @@ class Culprit:
             where = f" at node {self.edit.node!r} ({self.edit.op})" if self.edit.node else ""
             owner = f"of pass {self.edit.step!r}" if self.edit.step else "of the provider"
             rule = f"pass {self.edit.rule!r}" if self.edit.rule == self.edit.step else f"rule {self.edit.rule!r} {owner}"
-            lines.append(f"culprit: {rule}{where}, edit {self.number} of {self.edits}; leave it out with disabled_optimizers to confirm")
+            without = f"disabled_optimizers = {{{self.edit.rule!r}}}" if self.edit.step else "level extended"
+            lines.append(f"culprit: {rule}{where}, edit {self.number} of {self.edits}; {without} leaves it out")
             if self.edit.origins:
                 lines.append(f"  it rewrites {', '.join(map(repr, self.edit.origins[:8]))}")
         elif self.kind == "provider":

@@ -21,7 +21,7 @@ __all__ = ["command"]
 
 EXAMPLE = """\b
 Examples:
-  sardonyx conformance cpu -k test_relu
+  sardonyx conformance cpu -k test_relu  # takes half a minute
 """
 
 
