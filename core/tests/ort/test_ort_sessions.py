@@ -141,6 +141,8 @@ def test_metadata(ort, make):
     assert (meta.producer_name, meta.graph_name, meta.domain, meta.description, meta.version) == ("p", "g", "d", "about", 3)
     assert meta.custom_metadata_map["character"].splitlines() == ["a", "b", "c"]
     assert meta.graph_description == ""
+    unnumbered = make([helper.make_node("Relu", ["x"], ["z"])], ["x"], ["z"])
+    assert ort.InferenceSession(unnumbered).get_modelmeta().version == 2**63 - 1
 
 
 def test_initializers_that_are_inputs(ort, make):

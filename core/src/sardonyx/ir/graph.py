@@ -245,7 +245,7 @@ class Model:
     producer_name: str = ""
     producer_version: str = ""
     domain: str = ""
-    version: int = 0
+    version: int | None = None
     doc: str = ""
     graph_doc: str = ""
     metadata: dict[str, str] = field(default_factory=dict)

@@ -54,7 +54,7 @@ def load(
         producer_name=_readable(proto.producer_name),
         producer_version=_readable(proto.producer_version),
         domain=_readable(proto.domain),
-        version=proto.model_version,
+        version=proto.model_version if proto.HasField("model_version") else None,
         doc=_readable(proto.doc_string),
         graph_doc=_readable(proto.graph.doc_string),
         metadata={_readable(p.key): _readable(p.value) for p in proto.metadata_props},

@@ -9,6 +9,8 @@ from sardonyx.ir.types import OptionalType, TensorType, type_string
 
 __all__ = ["ModelMetadata", "NodeArg", "node_arg"]
 
+NO_VERSION = 2**63 - 1
+
 
 class NodeArg:
     """An input or output of a model: `name`, `type` such as "tensor(float)", `shape` of ints, symbols and None."""
@@ -23,7 +25,7 @@ class NodeArg:
 
 
 class ModelMetadata:
-    """What the model file says about itself."""
+    """What the model file says about itself. A file that names no version of the model has version 2**63 - 1, as in onnxruntime."""
 
     def __init__(self, model: Model):
         self.producer_name = model.producer_name
@@ -31,7 +33,7 @@ class ModelMetadata:
         self.domain = model.domain
         self.description = model.doc
         self.graph_description = model.graph_doc
-        self.version = model.version
+        self.version = NO_VERSION if model.version is None else model.version
         self.custom_metadata_map = dict(model.metadata)
 
 
