@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sardonyx.onnxruntime import capi
 from sardonyx.onnxruntime.binding import IOBinding, SessionIOBinding
-from sardonyx.onnxruntime.capi import onnxruntime_validation
+from sardonyx.onnxruntime.capi import _pybind_state, onnxruntime_inference_collection, onnxruntime_validation  # noqa: F401
 from sardonyx.onnxruntime.capi.build_and_package_info import __version__, cuda_version, package_name
 from sardonyx.onnxruntime.compiler import ModelCompiler, OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
 from sardonyx.onnxruntime.devices import (
