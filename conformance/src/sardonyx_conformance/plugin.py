@@ -65,6 +65,15 @@ def run_op(target: Any, form: str) -> Any:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Let the report know which operators a test runs."""
+    facts: Any = dict(item.user_properties).get(PROPERTY)
+    runner = getattr(item, "funcargs", {}).get("run_op")
+    if facts is not None and runner is not None:
+        runner.used = facts["operators"]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test per variant for tests that take `variant`, and per form (constant inputs besides) for those that run operators."""
     if not _is_ours(Path(str(metafunc.definition.path))):

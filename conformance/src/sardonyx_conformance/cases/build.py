@@ -81,10 +81,11 @@ def op_model(
 
 class OpRunner:
     """Runs one operator on the provider under test in one form: raw, optimized, or optimized with all inputs but the first
-    (or the only one) as constants."""
+    (or the only one) as constants. `used` collects [domain, operator, opset] of what was run, for the report."""
 
     def __init__(self, target: Target, form: str):
         self.target, self.form = target, form
+        self.used: list[list[Any]] = []
         self.variant = "raw" if form == "raw" else "optimized"
 
     def __call__(self, op: str, *inputs: Any, outputs: int = 1, opset: int | None = None, domain: str = "", **attrs: Any) -> Any:
@@ -111,6 +112,8 @@ class OpRunner:
         return self.target.run(model, feeds, self.variant)
 
     def _session(self, op: str, inputs: Sequence[Any], outputs: int, opset: int | None, domain: str, attrs: dict[str, Any]) -> Any:
+        if [domain, op, opset or 0] not in self.used:
+            self.used.append([domain, op, opset or 0])
         values = [x if x is None or isinstance(x, list) else np.asarray(x) for x in inputs]
         present = [i for i, x in enumerate(values) if isinstance(x, np.ndarray)]
         constants = (present[1:] or present) if self.form == "constants" else []

@@ -33,7 +33,8 @@ def outcome(report: Any) -> tuple[str, str]:
 
 @dataclass
 class Report:
-    """`results` has one dict per test and variant: name, kind, variant, operators, outcome, reason, seconds."""
+    """`results` has one dict per test and variant: name, kind, variant, operators, outcome, reason, seconds. `kernels` lists
+    [domain, operator] of the provider's kernel table; it is empty for a provider that has none."""
 
     ep: str
     distribution: str
@@ -42,11 +43,14 @@ class Report:
     sardonyx: str
     ledger: str
     results: list[dict[str, Any]] = field(default_factory=list)
+    kernels: list[list[str]] = field(default_factory=list)
 
     @classmethod
     def of(cls, status: Any, results: list[dict[str, Any]], ledger: str) -> Report:
         """The report of a provider's results in this environment."""
-        return cls(status.name, status.distribution, status.version, onnx.__version__, sardonyx.__version__, ledger, results)
+        table = status.info.create(status.info.check_options({})).kernels if status.info is not None else None
+        kernels = [list(key) for key in sorted({(k.domain, k.op) for k in table or ()})]
+        return cls(status.name, status.distribution, status.version, onnx.__version__, sardonyx.__version__, ledger, results, kernels)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -68,7 +72,7 @@ class Report:
         """Outcomes of onnx's cases by the domain of their first operator."""
         table: dict[str, Counter[str]] = {}
         for r in self.results:
-            if r["operators"]:
+            if r["operators"] and r["kind"] in ONNX_KINDS:
                 table.setdefault(r["operators"][0][0] or "ai.onnx", Counter())[r["outcome"]] += 1
         return table
 
@@ -81,15 +85,17 @@ class Report:
         return dict(table)
 
     def operators(self) -> dict[tuple[str, str], Counter[str]]:
-        """Outcomes by (domain, operator): those of the cases that test the operator alone, or, where there are none, of
-        all cases it occurs in."""
+        """Outcomes by (domain, operator): those of onnx's cases that test the operator alone, or, where there are none, of all
+        of onnx's cases it occurs in, or else of the suite's own tests."""
         alone: dict[tuple[str, str], Counter[str]] = {}
         among: dict[tuple[str, str], Counter[str]] = {}
+        own: dict[tuple[str, str], Counter[str]] = {}
         for r in self.results:
             keys = {(d, op) for d, op, _ in r["operators"]}
             for key in keys:
-                (alone if len(keys) == 1 else among).setdefault(key, Counter())[r["outcome"]] += 1
-        return {**among, **alone}
+                table = own if r["kind"] not in ONNX_KINDS else alone if len(keys) == 1 else among
+                table.setdefault(key, Counter())[r["outcome"]] += 1
+        return {**own, **among, **alone}
 
     def summary(self) -> list[str]:
         """The table of counts, as lines."""

@@ -25,18 +25,18 @@ for(const r of document.querySelectorAll('tbody tr'))r.hidden=!r.dataset.name.in
 
 
 def _rows(reports: Sequence[Report]) -> list[tuple[str, str, list[Counter[str]]]]:
-    """(domain, operator, counts per report) for every operator of onnx and of the reports."""
+    """(domain, operator, counts per report) for every operator of onnx, of the reports, and of the providers' kernels."""
     tables = [r.operators() for r in reports]
     keys = {(s.domain, s.name) for s in onnx.defs.get_all_schemas()}
-    keys.update(*tables)
+    keys.update(*tables, *_kernels(reports))
     return [(domain, op, [t.get((domain, op), Counter()) for t in tables]) for domain, op in sorted(keys)]
 
 
-def _cell(c: Counter[str]) -> tuple[str, str]:
-    """The class and text of one cell."""
+def _cell(c: Counter[str], kernel: bool) -> tuple[str, str]:
+    """The class and text of one cell; `kernel`: the provider's table has the operator."""
     claimed = c["passed"] + c["failed"] + c["xfailed"]
     if not claimed:
-        return ("none", "not claimed") if c["not claimed"] else ("none", "no case")
+        return ("none", "not claimed") if c["not claimed"] else ("none", "kernel, no case" if kernel else "no case")
     total = claimed + c["not claimed"]
     text = f"{c['passed']}/{total}"
     if c["failed"]:
@@ -44,6 +44,10 @@ def _cell(c: Counter[str]) -> tuple[str, str]:
     if c["passed"] < total:
         return "partial", text + (f", {c['xfailed']} expected" if c["xfailed"] else "")
     return "passed", text
+
+
+def _kernels(reports: Sequence[Report]) -> list[set[tuple[str, str]]]:
+    return [{(domain, op) for domain, op in r.kernels} for r in reports]
 
 
 def _head(report: Report) -> str:
@@ -55,12 +59,13 @@ def to_html(reports: Sequence[Report]) -> str:
     """One self-contained page; reasons appear as tooltips."""
     head = "".join(f"<th>{html.escape(_head(r))}</th>" for r in reports)
     reasons = [_reasons(r) for r in reports]
+    tables = _kernels(reports)
     body = []
     for domain, op, counts in _rows(reports):
         name = f"{domain or 'ai.onnx'} {op}"
         cells = []
-        for c, why in zip(counts, reasons, strict=True):
-            kind, text = _cell(c)
+        for c, why, kernels in zip(counts, reasons, tables, strict=True):
+            kind, text = _cell(c, (domain, op) in kernels)
             title = html.escape(why.get((domain, op), ""), quote=True)
             cells.append(f'<td class="{kind}" title="{title}">{text}</td>')
         body.append(
@@ -92,10 +97,14 @@ def to_markdown(reports: Sequence[Report]) -> str:
         "# Operators and providers",
         "",
         f"Made by `python -m sardonyx_conformance.report`: per operator and provider, how many of onnx {versions}'s backend tests",
-        'with that operator pass, with optimizations on and off. "Expected" are failures that the provider\'s ledger explains.',
+        "with that operator pass, with optimizations on and off; for operators that onnx has no test of, how many of the suite's own.",
+        '"Expected" are failures that the provider\'s ledger explains; "kernel, no case" is an operator that the provider has a kernel',
+        "of and the suite no test (tests of the provider's own package may have).",
         "",
     ]
     lines += ["| domain | operator | " + " | ".join(r.ep for r in reports) + " |", "| --- | --- |" + " ---: |" * len(reports)]
+    tables = _kernels(reports)
     for domain, op, counts in _rows(reports):
-        lines.append(f"| {domain or 'ai.onnx'} | {op} | " + " | ".join(_cell(c)[1] for c in counts) + " |")
+        cells = (_cell(c, (domain, op) in kernels)[1] for c, kernels in zip(counts, tables, strict=True))
+        lines.append(f"| {domain or 'ai.onnx'} | {op} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
