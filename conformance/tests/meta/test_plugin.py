@@ -14,6 +14,8 @@ import pytest
 import sardonyx
 from sardonyx_conformance.cases.build import op_model
 from sardonyx_conformance.report.__main__ import main as merge
+from sardonyx_conformance.report.data import Report
+from sardonyx_conformance.report.matrix import to_html, to_markdown
 from sardonyx_conformance.target import Target
 
 CASES = "sardonyx_conformance.test_onnx"
@@ -82,6 +84,29 @@ def test_reports(suite, tmp_path):
     assert "| ai.onnx | Conv | no case | no case |" in text
     assert merge([str(tmp_path / "m.md"), "-o", str(tmp_path / "x.html")]) == 2
     assert merge([str(tmp_path / "a.json"), "-o", str(tmp_path / "x.txt")]) == 2
+
+
+def test_matrix_of_operators_that_onnx_has_no_test_of():
+    """The suite's own cases stand in where onnx has none; a kernel without any case is told."""
+
+    def result(kind, op):
+        return {"name": op, "kind": kind, "variant": "raw", "operators": [["", op, 1]], "outcome": "passed", "reason": "", "seconds": 0}
+
+    results = [result("spec", "Conv"), result("spec", "Relu"), result("node", "Relu"), result("node", "Relu")]
+    report = Report("a", "a", "1", "1.0", "1", "", results, [["com.microsoft", "BiasGelu"], ["", "Relu"]])
+    text = to_markdown([Report.from_dict(report.to_dict())])
+    assert "| ai.onnx | Conv | 1/1 |" in text
+    assert "| ai.onnx | Relu | 2/2 |" in text
+    assert "| com.microsoft | BiasGelu | kernel, no case |" in text
+    assert "| ai.onnx | Abs | no case |" in text
+    assert "kernel, no case" in to_html([report])
+
+
+def test_operators_of_the_suites_own_tests_are_noted(suite, tmp_path):
+    """A test that runs operators by run_op says which."""
+    suite("Good", "sardonyx_conformance.spec.test_math", "--report-json", str(tmp_path / "a.json"))
+    results = json.loads((tmp_path / "a.json").read_text())["results"]
+    assert any(r["operators"] for r in results)
 
 
 def test_placement_is_checked():

@@ -38,6 +38,9 @@ def test_version(cli):
         ["explain", "digits.onnx"],
         ["bench", "digits.onnx", "--seconds", "0.1"],
         ["profile", "digits.onnx", "--runs", "2"],
+        ["compare", "digits.onnx", "--against", "onnx.reference"],
+        ["bisect", "digits.onnx"],
+        ["optimize", "digits.onnx", "out.onnx", "--verify", "onnx.reference"],
         ["demo"],
     ],
     ids=lambda a: a[0],
@@ -137,6 +140,40 @@ def test_profile_writes_a_chrome_trace(cli, folder):
     events = json.loads((folder / "trace.json").read_text())
     assert len(events) == 3 * len(rows)
     assert {"name", "ph", "ts", "dur", "pid", "tid"} <= events[0].keys()
+
+
+def test_profile_writes_html(cli, folder):
+    assert cli("profile", "digits.onnx", "--ep", "cpu", "--random", "--runs", "2", "--html", "profile.html").status == 0
+    page = (folder / "profile.html").read_text()
+    assert "<title>digits.onnx</title>" in page
+    assert '"runs":2' in page
+
+
+def test_compare_has_a_status_and_says_where(cli, folder):
+    exact = ("compare", "digits.onnx", "--ep", "cpu", "-i", "digits.npy", "--against", "onnx.reference", "--rtol", "0", "--atol", "0")
+    result = cli(*exact)
+    assert result.status == 1
+    assert "first difference: tensor 'conv2d_0_out' (float[10, 16, 8, 8]) of node 'conv2d_0' (Conv) on cpu" in result.out
+    facts = json.loads(cli(*exact, "--json").out)
+    assert (facts["ok"], facts["first"]["node"]) == (False, "conv2d_0")
+    assert facts["differ"] == sum(not r["ok"] for r in facts["rows"])
+    result = cli("compare", "digits.onnx", "--ep", "cpu", "--random", "--against", "onnx.reference", "--all")
+    assert result.status == 0
+    assert result.out.count("float[") == 13
+
+
+def test_bisect_writes_the_smallest_model(cli, folder):
+    exact = ("bisect", "digits.onnx", "--ep", "cpu", "-i", "digits.npy", "--against", "onnx.reference", "--rtol", "0", "--atol", "0")
+    result = cli(*exact, "--out", "smallest.onnx")
+    assert result.status == 1
+    assert "culprit: a node" in result.out
+    assert "wrote smallest.onnx, smallest.npz" in result.out
+    assert cli("run", "smallest.onnx", "-i", "smallest.npz").status == 0
+
+
+def test_bench_against_the_reference(cli, folder):
+    result = cli("bench", "digits.onnx", "--ep", "cpu", "--random", "--against", "onnx.reference", "--seconds", "0.05", "--json")
+    assert json.loads(result.out)["engines"][1]["difference"] < 1e-5
 
 
 def test_bench_against_another_provider(cli, folder):

@@ -4,12 +4,12 @@ import pytest
 from onnx import numpy_helper
 
 from sardonyx.cli.inputs import bind_dims, parse_dims
-from sardonyx.tools.random_values import random_value
 from sardonyx.cli.read_values import Target, read_value
 from sardonyx.cli.save_values import save_values
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.dtypes import from_name
 from sardonyx.runtime.session import NodeArg
+from sardonyx.tools.random_values import random_value
 
 
 def target(type_: str = "float", shape: tuple = (), **kwargs) -> Target:

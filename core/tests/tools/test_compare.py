@@ -5,6 +5,8 @@ import pytest
 
 import sardonyx
 from sardonyx.errors import InvalidInput
+from sardonyx.tools.engines import ENGINES as ENGINES_TABLE
+from sardonyx.tools.engines import open_engine
 
 ENGINES = ["onnx.reference", "cpu", "sardonyx:cpu"] + [n for n in ("onnxruntime", "openvino") if importlib.util.find_spec(n)]
 
@@ -80,3 +82,20 @@ def test_a_model_in_a_file_with_external_data(tmp_path, mlp, feeds):
 
     onnx.save(mlp, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
     assert sardonyx.compare(tmp_path / "m.onnx", feeds, providers=["cpu"], against="onnx.reference").ok
+
+
+@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_models_over_the_size_of_one_message_go_through_a_file(mlp, feeds, monkeypatch):
+    monkeypatch.setattr("sardonyx.tools.engines.INLINE_LIMIT", 0)
+    assert sardonyx.compare(mlp, feeds, providers=["cpu"], against="onnxruntime").ok
+
+
+def test_an_engine_that_cannot_run_the_model_is_named(mlp):
+    with pytest.raises(sardonyx.SardonyxError, match=r"onnx\.reference cannot run the model"):
+        open_engine("onnx.reference", mlp).run(None, {"x": np.zeros((1, 5), np.float32)})
+
+
+def test_an_engine_that_is_not_installed_says_how_to_get_it(monkeypatch, mlp):
+    monkeypatch.setitem(ENGINES_TABLE, "nothing.at.all", ("nothing", None))
+    with pytest.raises(InvalidInput, match=r"nothing\.at\.all is not installed: pip install nothing"):
+        open_engine("nothing.at.all", mlp)

@@ -83,7 +83,7 @@ function drawGraph() {
   drawMap(w, h);
 }
 
-function mapScale() { return Math.min((map.clientWidth - 8) / extent[0], (map.clientHeight - 8) / extent[1]); }
+function mapScale() { return Math.min(0.12, (map.clientWidth - 8) / extent[0], (map.clientHeight - 8) / extent[1]); }
 function drawMap(w, h) {
   map.style.display = extent[1] * view.scale > h * 1.2 || extent[0] * view.scale > w * 1.2 ? "" : "none";
   if (map.style.display) return;
