@@ -32,6 +32,13 @@ static inline __attribute__((always_inline)) void tile_steps(const float* x, int
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) {
       const vf a = splat(x[r * pixel + k]);
+#if SX_WIDTH == 4
+      // 16 registers have no room for the weights beside the accumulators: unasked, g++ keeps them, and spills.
+      const float* from = w;
+      asm("" : "+r"(from));
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; v++) b[v] = *reinterpret_cast<const vf*>(from + v * W);
+#endif
 #pragma GCC unroll 4
       for (int v = 0; v < NV; v++) acc[r][v] += a * b[v];
     }
