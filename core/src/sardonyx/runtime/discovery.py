@@ -13,7 +13,7 @@ from sardonyx.ep.provider import API_VERSION, Device, ProviderInfo, Unavailable
 from sardonyx.errors import InvalidInput, ProviderError
 from sardonyx.ir.fork import ForkLock
 
-__all__ = ["GROUP", "ProviderStatus", "available", "find", "plugin_manager", "providers", "register", "unregister"]
+__all__ = ["GROUP", "ProviderStatus", "available", "find", "passes", "plugin_manager", "providers", "register", "unregister"]
 
 GROUP = "sardonyx.providers"
 HOST_ALIAS = "CPUExecutionProvider"
@@ -175,6 +175,11 @@ def plugin_manager() -> Any:
     manager = pluggy.PluginManager("sardonyx")
     manager.add_hookspecs(Hooks)
     return manager
+
+
+def passes() -> list[Any]:
+    """The passes of the plug-ins that are loaded."""
+    return [p for given in plugin_manager().hook.sardonyx_passes() for p in given]
 
 
 def find(name: str) -> list[ProviderStatus]:

@@ -140,6 +140,31 @@ def sizes_of(feeds: list[Feed], values: list[Any]) -> dict[str, int]:
     return found
 
 
+def check_feeds(inputs: list[Feed], given: Mapping[str, Any]) -> list[Any]:
+    """The values for a session's inputs, in order, checked and with defaults. InvalidInput for missing and unknown names."""
+    try:
+        feeds = [f.check(given[f.name]) for f in inputs]
+        if len(given) == len(feeds):
+            return feeds
+    except KeyError:
+        feeds = _with_defaults(inputs, given)
+    except TypeError:
+        if not isinstance(given, Mapping):
+            raise InvalidInput(f"feeds are a dict of input name -> array, not {type(given).__name__}") from None
+        raise
+    unknown = [n for n in given if n not in {f.name for f in inputs}]
+    if unknown:
+        raise InvalidInput(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in inputs]}")
+    return feeds
+
+
+def _with_defaults(inputs: list[Feed], given: Mapping[str, Any]) -> list[Any]:
+    missing = [f.name for f in inputs if f.name not in given and not f.optional]
+    if missing:
+        raise InvalidInput(f"Required inputs ({missing}) are missing from input feed ({list(given)}).")
+    return [f.check(given[f.name]) if f.name in given else f.default for f in inputs]
+
+
 class SharedSymbols:
     """Where the inputs share a symbolic dimension. Passes take one symbol for one size; a file may use it for two."""
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import InvalidInput
 
-__all__ = ["make_logger", "set_default_logger_severity", "set_default_logger_verbosity"]
+if TYPE_CHECKING:
+    from sardonyx.runtime.explain import Placement
+
+__all__ = ["log_placement", "make_logger", "set_default_logger_severity", "set_default_logger_verbosity"]
 
 ROOT = logging.getLogger("sardonyx")
 LEVELS = {0: logging.DEBUG, 1: logging.INFO, 2: logging.WARNING, 3: logging.ERROR, 4: logging.CRITICAL}
@@ -54,6 +57,18 @@ def make_logger(severity: int, verbosity: int = 0, logid: str = "") -> logging.L
 def _prefix(record: logging.LogRecord, logid: str) -> bool:
     record.msg, record.args = f"[{logid}] {record.getMessage()}", ()
     return True
+
+
+def log_placement(logger: logging.Logger, what: str, placement: Placement, seconds: list[tuple[str, float]]) -> None:
+    """Say where the nodes of a new session went and how long its phases took; with level debug, pass by pass and node by node."""
+    where = ", ".join(f"{ep} {share:.0%}" for ep, share in placement.shares.items())
+    phases = ", ".join(f"{phase} {s * 1000:.0f} ms" for phase, s in seconds)
+    logger.info("%s: %d nodes (%s); %s", what, len(placement.nodes), where, phases)
+    if logger.isEnabledFor(logging.DEBUG):
+        for name, took, edits in placement.passes:
+            logger.debug("pass %s: %d edits in %.1f ms", name, edits, took * 1000)
+        for n in placement.nodes:
+            logger.debug("node %r (%s) runs on %s%s", n.node, n.op, n.ep, f", refused by {n.reasons}" if n.reasons else "")
 
 
 def set_default_logger_severity(severity: int) -> None:

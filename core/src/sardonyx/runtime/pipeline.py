@@ -14,7 +14,8 @@ from sardonyx.ir.load import load
 from sardonyx.runtime.check_assign import names_of
 from sardonyx.runtime.joints import find_joints
 from sardonyx.runtime.options import SessionOptions
-from sardonyx.runtime.session import InferenceSession, portable, source_of
+from sardonyx.runtime.session import InferenceSession
+from sardonyx.runtime.sources import portable, source_of
 
 __all__ = ["Pipeline"]
 

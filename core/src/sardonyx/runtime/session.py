@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 import warnings
@@ -25,10 +24,10 @@ from sardonyx.runtime.choose_providers import choose_providers
 from sardonyx.runtime.collector import collector_paused
 from sardonyx.runtime.custom_ops import CUSTOM, CustomOps, CustomProvider
 from sardonyx.runtime.explain import Placement
-from sardonyx.runtime.feeds import Feed, SharedSymbols, own, sizes_of
+from sardonyx.runtime.feeds import Feed, SharedSymbols, check_feeds, own, sizes_of
 from sardonyx.runtime.initializers import replace_initializers
 from sardonyx.runtime.iobinding import IOBinding
-from sardonyx.runtime.log import make_logger
+from sardonyx.runtime.log import log_placement, make_logger
 from sardonyx.runtime.memory_report import MemoryReport, report_memory, resident_bytes, return_freed_memory
 from sardonyx.runtime.missing import no_tensor
 from sardonyx.runtime.model_info import ModelMetadata, NodeArg, node_arg
@@ -38,14 +37,16 @@ from sardonyx.runtime.partition import CONTROL, HOST
 from sardonyx.runtime.plan import Plan
 from sardonyx.runtime.planner import Planner
 from sardonyx.runtime.profiler import Profile
+from sardonyx.runtime.session_info import SessionInfo
+from sardonyx.runtime.sources import portable, source_of
 
-__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "portable", "source_of"]
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
 weights = WeightStore()
 EXTRA_PLANS = 8
 
 
-class InferenceSession:
+class InferenceSession(SessionInfo):
     """A model ready to run.
 
     `path_or_bytes` is a path, the file's bytes or an onnx.ModelProto. `providers` are names (`"native"`), or
@@ -93,7 +94,7 @@ class InferenceSession:
         self._symbols = SharedSymbols(self._feeds)
         self._plan, self._placement = self._compile(model)
         self._warn_fallback()
-        self._log_placement()
+        log_placement(self._logger, self._model_path or "a model", self._placement, self.load_report)
         self._profile = self._new_profile() if self._options.enable_profiling else None
         self._entry = self._bind()
 
@@ -156,7 +157,7 @@ class InferenceSession:
             self._options.level,
             evaluate=self._evaluator(),
             disabled=self._disabled,
-            extra=_plugin_passes(),
+            extra=discovery.passes(),
             report=report,
         )
         start = self._timed("optimize", start)
@@ -181,16 +182,6 @@ class InferenceSession:
     def _wishes(self, wishes: dict[str, str], model: Model) -> dict[str, str]:
         """`wishes` as the planner takes them."""
         return wishes
-
-    def _log_placement(self) -> None:
-        seconds = ", ".join(f"{phase} {s * 1000:.0f} ms" for phase, s in self.load_report)
-        where = ", ".join(f"{ep} {share:.0%}" for ep, share in self._placement.shares.items())
-        self._logger.info("%s: %d nodes (%s); %s", self._model_path or "a model", len(self._placement.nodes), where, seconds)
-        if self._logger.isEnabledFor(logging.DEBUG):
-            for name, took, edits in self._placement.passes:
-                self._logger.debug("pass %s: %d edits in %.1f ms", name, edits, took * 1000)
-            for n in self._placement.nodes:
-                self._logger.debug("node %r (%s) runs on %s%s", n.node, n.op, n.ep, f", refused by {n.reasons}" if n.reasons else "")
 
     def _evaluator(self) -> Any:
         from sardonyx.runtime.evaluate import evaluator
@@ -231,7 +222,7 @@ class InferenceSession:
                 direct = self._entry(input_feed)
                 if direct is not None:
                     return direct
-            feeds = self._check(input_feed)
+            feeds = check_feeds(self._feeds, input_feed)
             if self._symbols.groups and not self._separate and not self._symbols.agree(feeds):
                 self._separate_symbols()
             ctx = self._context(run_options, flags)
@@ -319,7 +310,7 @@ class InferenceSession:
         for _ in range(warmup):
             self.run(None, input_feed)
         profile = self._new_profile()
-        feeds = self._check(input_feed)
+        feeds = check_feeds(self._feeds, input_feed)
         for _ in range(runs):
             self._plan.run(list(feeds), RunContext(record=profile.record))
             profile.runs += 1
@@ -342,28 +333,6 @@ class InferenceSession:
     def get_profiling_start_time_ns(self) -> int:
         """Wall-clock time at which profiling began, in ns; 0 if it is off."""
         return self._profile.begun if self._profile is not None else 0
-
-    def _check(self, input_feed: Mapping[str, Any]) -> list[Any]:
-        try:
-            feeds = [f.check(input_feed[f.name]) for f in self._feeds]
-            if len(input_feed) == len(feeds):
-                return feeds
-        except KeyError:
-            feeds = self._check_partial(input_feed)
-        except TypeError:
-            if not isinstance(input_feed, Mapping):
-                raise InvalidInput(f"feeds are a dict of input name -> array, not {type(input_feed).__name__}") from None
-            raise
-        unknown = [n for n in input_feed if n not in {f.name for f in self._feeds}]
-        if unknown:
-            raise InvalidInput(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in self._feeds]}")
-        return feeds
-
-    def _check_partial(self, input_feed: Mapping[str, Any]) -> list[Any]:
-        missing = [f.name for f in self._feeds if f.name not in input_feed and not f.optional]
-        if missing:
-            raise InvalidInput(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
-        return [f.check(input_feed[f.name]) if f.name in input_feed else f.default for f in self._feeds]
 
     def _select(self, names: Sequence[str], feeds: list[Any], ctx: RunContext | None) -> list[Any]:
         if all(n in self._output_names for n in names):
@@ -430,60 +399,9 @@ class InferenceSession:
         after = resident_bytes()
         return None if before is None or after is None else max(0, before - after)
 
-    def explain(self) -> Placement:
-        """Where every node runs, and why not elsewhere."""
-        return self._placement
-
-    def get_inputs(self) -> list[NodeArg]:
-        """The inputs that must be fed."""
-        return list(self._input_args)
-
-    def get_outputs(self) -> list[NodeArg]:
-        """The outputs."""
-        return list(self._output_args)
-
-    def get_overridable_initializers(self) -> list[NodeArg]:
-        """The inputs that have a default."""
-        return list(self._overridable_args)
-
-    def get_modelmeta(self) -> ModelMetadata:
-        """What the model file says about itself."""
-        return self._meta
-
-    def get_providers(self) -> list[str]:
-        """The session's providers, in order of preference."""
-        return [p.name for p in self._providers]
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """The options of each provider, as text."""
-        return {p.name: {k: str(v) for k, v in p.options.items()} for p in self._providers}
-
-    def get_session_options(self) -> SessionOptions:
-        """The options the session was made with."""
-        return self._options
-
-
-def source_of(model: Any) -> Any:
-    """What a session keeps of a model: an absolute path, bytes, or the ModelProto."""
-    if isinstance(model, (str, os.PathLike)):
-        return os.path.abspath(os.fspath(model))
-    return bytes(model) if isinstance(model, bytearray) else model
-
-
-def portable(source: Any) -> Any:
-    """A model's source as pickle takes it."""
-    if isinstance(source, (str, bytes)):
-        return source
-    return source.SerializeToString() if hasattr(source, "SerializeToString") else bytes(source)
-
 
 def _names(output_names: Any) -> list[str]:
     names: list[Any] = list(output_names) if isinstance(output_names, Iterable) and not isinstance(output_names, (str, bytes)) else [None]
     if not all(isinstance(n, str) for n in names):
         raise InvalidInput(f"output_names is a list of names, or None for all outputs, not {output_names!r}")
     return names
-
-
-def _plugin_passes() -> list[Any]:
-    found = discovery.plugin_manager().hook.sardonyx_passes()
-    return [p for passes in found for p in passes]
