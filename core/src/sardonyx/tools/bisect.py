@@ -188,8 +188,9 @@ class _Search:
         """The result with so many edits, and the edits."""
         self.runs += 1
         with budget(limit) as made:
-            session = self.make(model, "")
-        return session.run(None, feeds), made.edits
+            # A session may compile again for the feeds it gets: that counts too.
+            got = self.make(model, "").run(None, feeds)
+        return got, made.edits
 
     def _reference(self, model: Any) -> Engine:
         assert self.against is not None
