@@ -66,6 +66,18 @@ class IOBinding:
         """Bind an output to an OrtValue, which the run fills."""
         self._output(name, ortvalue._tensor())
 
+    def receive(self, results: list[Any]) -> None:
+        """Take a run's outputs: those bound to buffers are copied there. InvalidInput for a buffer that does not fit."""
+        for i, (name, target) in enumerate(self.outputs.items()):
+            if target is None:
+                continue
+            if target.shape != results[i].shape or target.dtype != results[i].dtype:
+                have, want = f"{target.dtype}{list(target.shape)}", f"{results[i].dtype}{list(results[i].shape)}"
+                raise InvalidInput(f"output {name!r} is {want}; the buffer bound to it is {have}")
+            np.copyto(target, results[i])
+            results[i] = target
+        self.results = results
+
     def synchronize_inputs(self) -> None:
         """Nothing to wait for: host memory."""
 

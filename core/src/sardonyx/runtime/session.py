@@ -9,8 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-
 from sardonyx.ep.provider import CompileContext, Provider, RunContext
 from sardonyx.ep.weights import WeightStore
 from sardonyx.errors import InvalidInput, SardonyxError, foreign
@@ -282,17 +280,7 @@ class InferenceSession(SessionInfo):
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run with bound inputs; bound output buffers are filled, other bound outputs are made."""
-        names = list(iobinding.outputs)
-        results = self.run(names or None, iobinding.inputs, run_options)
-        for i, (name, target) in enumerate(iobinding.outputs.items()):
-            if target is None:
-                continue
-            if target.shape != results[i].shape or target.dtype != results[i].dtype:
-                have, want = f"{target.dtype}{list(target.shape)}", f"{results[i].dtype}{list(results[i].shape)}"
-                raise InvalidInput(f"output {name!r} is {want}; the buffer bound to it is {have}")
-            np.copyto(target, results[i])
-            results[i] = target
-        iobinding.results = results
+        iobinding.receive(self.run(list(iobinding.outputs) or None, iobinding.inputs, run_options))
 
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
