@@ -93,6 +93,8 @@ def test_a_wrong_branch_keeps_its_outer_values(tmp_path, branches, plugin):
     assert set(found.inputs) == {"c", "d"}
     with np.load(tmp_path / "smallest.npz") as inputs:
         loads_everywhere(out, dict(inputs))
+    inside = sardonyx.bisect(branches, feeds, providers=["wrong_add", "cpu"], against="onnx.reference", inside=True)
+    assert inside.operators == ["Add"]
 
 
 def test_a_difference_that_needs_two_nodes(build, plugin):

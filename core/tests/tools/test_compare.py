@@ -5,6 +5,7 @@ import pytest
 
 import sardonyx
 from sardonyx.errors import InvalidInput
+from sardonyx.tools.branches import take_branches
 from sardonyx.tools.engines import ENGINES as ENGINES_TABLE
 from sardonyx.tools.engines import open_engine
 
@@ -71,6 +72,31 @@ def test_control_flow_is_compared_from_outside(branches):
     result = sardonyx.compare(branches, feeds, providers=["cpu"], against="onnx.reference")
     assert result.ok
     assert [r.tensor for r in result.rows] == ["d", "e", "y"]
+
+
+@pytest.mark.parametrize(("c", "inner"), [(True, "a"), (False, "b")])
+def test_the_branch_that_is_taken_can_be_looked_into(branches, c, inner):
+    feeds = {"c": np.array(c), "x": np.array([1, 2], np.float32)}
+    result = sardonyx.compare(branches, feeds, providers=["cpu"], against="onnx.reference", inside=True)
+    assert result.ok
+    assert any(r.tensor.endswith(inner) for r in result.rows)
+    assert "If" not in {r.op for r in result.rows}
+
+
+def test_branches_within_branches(build):
+    model = build(
+        """<ir_version: 8, opset_import: ["": 17]> g (bool c, float[N] x) => (float[N] y) {
+        y = If(c) <then_branch = t () => (float[N] a) {
+            n = Not(c)
+            a = If(n) <then_branch = p () => (float[N] u) { u = Exp(x) }, else_branch = q () => (float[N] v) { v = Sin(x) }>
+        }, else_branch = f () => (float[N] b) { b = Cos(x) }>
+    }"""
+    )
+    feeds = {"c": np.array(True), "x": np.array([1, 2], np.float32)}
+    taken = take_branches(lambda m: sardonyx.InferenceSession(m, providers=["cpu"]), model, feeds)
+    assert {n.op_type for n in taken.graph.node} >= {"Sin"}
+    assert not {n.op_type for n in taken.graph.node} & {"If", "Exp", "Cos"}
+    np.testing.assert_allclose(open_engine("onnx.reference", taken).run(None, feeds)[0], np.sin(feeds["x"]), rtol=1e-6)
 
 
 def test_random_feeds_where_none_are_given(chain):

@@ -74,7 +74,7 @@ class Choice:
             need_provider()
         if self.strict and self.ep is None:
             raise InvalidInput("--strict needs --ep: the providers that may run nodes")
-        with show.status("loading" if isinstance(model, bytes) else f"loading {model}"):
+        with show.status(f"loading {model}" if isinstance(model, str) else "loading"):
             return InferenceSession(model, options or self.options(), self.providers())
 
 

@@ -13,6 +13,7 @@ from sardonyx.ir.load import load
 from sardonyx.passes.budget import Applied, budget
 from sardonyx.runtime.options import GraphOptimizationLevel, SessionOptions
 from sardonyx.runtime.session import InferenceSession
+from sardonyx.tools.branches import take_branches
 from sardonyx.tools.difference import Difference, Tolerance, difference
 from sardonyx.tools.engines import Engine, open_engine
 from sardonyx.tools.minimize import Piece, minimize, write_piece
@@ -98,11 +99,12 @@ def bisect(
     rtol: float | None = None,
     atol: float | None = None,
     out: str | os.PathLike[str] | None = None,
+    inside: bool = False,
 ) -> Culprit:
     """Find which edit of an optimization, or which node, makes the result of a session differ.
 
     The reference is an engine (`against`, as in `sardonyx.compare`), or the same providers without optimization (None). `out`
-    is where the smallest model that still shows the difference is written, its inputs beside it as `out`.npz. The other
+    is where the smallest model that still shows the difference is written, its inputs beside it as .npz. The other
     arguments are as in `sardonyx.compare`. Raises InvalidInput, SardonyxError where a side cannot run.
     """
     chosen = options if options is not None else SessionOptions()
@@ -116,6 +118,8 @@ def bisect(
             chosen.graph_optimization_level = before
 
     given = dict(feeds) if feeds is not None else random_feeds(make(model, "none"))
+    if inside:
+        model = take_branches(lambda m: make(m, "none"), model, given)
     return bisect_with(make, model, given, against=against, tolerance=Tolerance(rtol, atol), threads=chosen.threads, out=out)
 
 

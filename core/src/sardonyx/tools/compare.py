@@ -11,6 +11,7 @@ from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.load import load
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.session import InferenceSession
+from sardonyx.tools.branches import take_branches
 from sardonyx.tools.difference import Difference, Tolerance, difference, value_text
 from sardonyx.tools.engines import Engine, open_engine
 from sardonyx.tools.original import tensor_names
@@ -106,16 +107,21 @@ def compare(
     rtol: float | None = None,
     atol: float | None = None,
     tensors: str = "every",
+    inside: bool = False,
 ) -> Comparison:
     """Run a model in a session and in another engine on the same feeds, and compare all its tensors.
 
     `model` is a path, bytes or ModelProto; `feeds` default to random values. `against` is an engine (see
     `sardonyx.tools.engines.open_engine`): onnxruntime, onnx.reference, openvino, or providers such as "cpu". `rtol` and `atol`
-    are as in `Tolerance`. `tensors` is every, kept (those that optimization keeps) or outputs. Tensors inside of bodies of
-    control flow are not compared. Raises InvalidInput for wrong arguments, SardonyxError where a side cannot run.
+    are as in `Tolerance`. `tensors` is every, kept (those that optimization keeps) or outputs. Tensors in bodies of control
+    flow are not compared; with `inside`, every If is first replaced by the branch that the feeds take. Raises InvalidInput for
+    wrong arguments, SardonyxError where a side cannot run.
     """
     session = InferenceSession(model, options, providers)
     given = dict(feeds) if feeds is not None else random_feeds(session)
+    if inside:
+        model = take_branches(lambda m: InferenceSession(m, options, providers), model, given)
+        session = InferenceSession(model, options, providers)
     threads = session.get_session_options().threads
     reference = open_engine(against, model, threads=threads)
     return compare_session(session, reference, model, given, Tolerance(rtol, atol), tensors)

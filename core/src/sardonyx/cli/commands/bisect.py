@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from sardonyx.cli import show
-from sardonyx.cli.commands.compare import tolerance_options
+from sardonyx.cli.commands.compare import inside_option, tolerance_options
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.options import Choice, json_option, model_argument, session_options
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.tools.bisect import bisect_with
+from sardonyx.tools.branches import take_branches
 from sardonyx.tools.difference import Tolerance
 
 __all__ = ["command"]
@@ -29,6 +30,7 @@ Examples:
 @input_options
 @click.option("--against", metavar="ENGINE", help="The reference: an engine as in compare (default: the same without optimization).")
 @click.option("--out", metavar="FILE", help="Write the smallest model that shows it there, its inputs beside it as .npz.")
+@inside_option
 @tolerance_options
 @session_options
 @json_option
@@ -37,6 +39,7 @@ def command(
     inputs: Inputs,
     against: str | None,
     out: str | None,
+    inside: bool,
     rtol: float | None,
     atol: float | None,
     choice: Choice,
@@ -53,7 +56,8 @@ def command(
     feeds = inputs.feeds(make(model, "none"))
     threads = choice.options().threads
     with show.status("bisecting"):
-        found = bisect_with(make, model, feeds, against=against, tolerance=Tolerance(rtol, atol), threads=threads, out=out)
+        source = take_branches(lambda m: make(m, "none"), model, feeds) if inside else model
+        found = bisect_with(make, source, feeds, against=against, tolerance=Tolerance(rtol, atol), threads=threads, out=out)
     if as_json:
         show.emit_json({"model": model, **found.to_dict()})
     else:

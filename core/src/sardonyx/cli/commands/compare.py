@@ -9,11 +9,12 @@ import click
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.tools.branches import take_branches
 from sardonyx.tools.compare import TENSORS, Comparison, compare_session
 from sardonyx.tools.difference import Tolerance
-from sardonyx.tools.engines import open_engine
+from sardonyx.tools.engines import known_engine, open_engine
 
-__all__ = ["command", "default_reference", "tolerance_options"]
+__all__ = ["command", "default_reference", "inside_option", "tolerance_options"]
 
 EXAMPLE = """\b
 Examples:
@@ -26,6 +27,12 @@ Examples:
 def default_reference() -> str:
     """onnxruntime where it is installed, else onnx's reference evaluator, which comes with core."""
     return "onnxruntime" if importlib.util.find_spec("onnxruntime") is not None else "onnx.reference"
+
+
+def inside_option(command: click.decorators.FC) -> click.decorators.FC:
+    """Add --inside."""
+    text = "First replace every If by the branch that the inputs take, to look inside."
+    return click.option("--inside", is_flag=True, help=text)(command)
 
 
 def tolerance_options(command: click.decorators.FC) -> click.decorators.FC:
@@ -43,6 +50,7 @@ def tolerance_options(command: click.decorators.FC) -> click.decorators.FC:
     "--against", metavar="ENGINE", help="onnxruntime, onnx.reference, openvino or a provider (default: onnxruntime if installed)."
 )
 @click.option("--tensors", type=click.Choice(TENSORS), default="every", help="Every tensor, those that optimization keeps, or outputs.")
+@inside_option
 @tolerance_options
 @click.option("--all", "everything", is_flag=True, help="List every tensor, not only those that differ.")
 @session_options
@@ -52,6 +60,7 @@ def command(
     inputs: Inputs,
     against: str | None,
     tensors: str,
+    inside: bool,
     rtol: float | None,
     atol: float | None,
     everything: bool,
@@ -64,10 +73,15 @@ def command(
     a second plan that is made to keep them. Tensors inside of control flow's bodies are not compared.
     """
     session = choice.open(model)
-    reference = open_engine(against or default_reference(), model, threads=choice.options().threads)
+    engine = against or default_reference()
+    known_engine(engine)
     feeds = inputs.feeds(session)
+    source = take_branches(choice.open, model, feeds) if inside else model
+    if inside:
+        session = choice.open(source)
+    reference = open_engine(engine, source, threads=choice.options().threads)
     with show.status("comparing"):
-        result = compare_session(session, reference, model, feeds, Tolerance(rtol, atol), tensors)
+        result = compare_session(session, reference, source, feeds, Tolerance(rtol, atol), tensors)
     if as_json:
         show.emit_json({"model": model, **result.to_dict()})
     else:
