@@ -10,6 +10,7 @@ from sardonyx.ep import CompileContext, Executable, Provider, RunContext, compil
 from sardonyx.ir.graph import Graph
 from sardonyx_ep_cpu.allocation import keep_freed_memory
 from sardonyx_ep_cpu.kernels import kernels
+from sardonyx_ep_cpu.ops.spatial.conv_plan import plan_conv
 
 __all__ = ["CpuProvider"]
 
@@ -43,3 +44,7 @@ class CpuExecutable(Executable):
     def memory(self) -> dict[str, int]:
         """The constants of the program."""
         return self._program.memory()
+
+    def trim(self) -> None:
+        """Forget how convolutions of sizes met so far are split; the next run of each works it out again."""
+        plan_conv.cache_clear()
