@@ -92,9 +92,7 @@ def need(text: str) -> None:
 
 # The walk-through needs a package that it builds as it goes; the conformance suite's tests run it.
 OWN_TEST = {"docs/writing-an-ep.md"}
-RUNNABLE = [
-    d for d in DOCUMENTS if fences(d) and d.relative_to(ROOT).as_posix() not in OWN_TEST
-]
+RUNNABLE = [d for d in DOCUMENTS if fences(d) and d.relative_to(ROOT).as_posix() not in OWN_TEST]
 
 
 @pytest.mark.parametrize("document", RUNNABLE, ids=lambda d: d.relative_to(ROOT).as_posix())
