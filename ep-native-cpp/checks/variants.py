@@ -1,0 +1,95 @@
+"""Builds of the engine with other switches, and the one with a profile.
+
+    python checks/variants.py OUT       a wheel with profile-guided optimization, in OUT
+
+Needs sardonyx and pip, and no installed sardonyx-ep-native-cpp.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+PROJECT = Path(__file__).parents[1]
+CHECKS = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A build: the folder its package is imported from, its wheel, the processor time it took, the size of the extension."""
+
+    package: Path
+    wheel: Path
+    seconds: float
+    size: int
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables for a process that is to import it."""
+        return os.environ | {"PYTHONPATH": str(self.package)}
+
+
+def build(folder: Path, defines: Mapping[str, str]) -> Variant:
+    """Build with CMake definitions, from nothing unless `folder` has a build already."""
+    settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in defines.items()]
+    before = _processor_seconds()
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "-q",
+            "--no-deps",
+            "-w",
+            folder,
+            f"--config-settings=build-dir={folder}/build",
+            *settings,
+            PROJECT,
+        ],
+        check=True,
+    )
+    seconds = _processor_seconds() - before
+    wheel = next(folder.glob("*.whl"))
+    package = folder / "package"
+    with ZipFile(wheel) as z:
+        z.extractall(package)
+        size = next(i.file_size for i in z.infolist() if i.filename.endswith(".so"))
+    return Variant(package, wheel, seconds, size)
+
+
+def build_with_profile(folder: Path, models: list[Path], defines: Mapping[str, str]) -> Variant:
+    """Build, train on models, and build again with what the training counted."""
+    counts = folder / "counts"
+    trainer = build(folder, {**defines, "SARDONYX_PGO": f"generate:{counts}"})
+    for model in models:
+        subprocess.run(
+            [sys.executable, CHECKS / "worker.py", model],
+            input="2\n",
+            stdout=subprocess.DEVNULL,
+            env=trainer.environment,
+            text=True,
+            check=True,
+        )
+    if not any(counts.rglob("*.gcda")):
+        raise RuntimeError(f"the training left no counts in {counts}")
+    trained = build(folder, {**defines, "SARDONYX_PGO": f"use:{counts}"})
+    return Variant(trained.package, trained.wheel, trainer.seconds + trained.seconds, trained.size)
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    from models import write_models
+
+    out = Path(sys.argv[1]).absolute()
+    print(build_with_profile(out, write_models(out / "models"), {}).wheel)
