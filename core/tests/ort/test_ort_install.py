@@ -1,5 +1,6 @@
 """`import onnxruntime` gives Sardonyx after install(), and under python -m sardonyx.onnxruntime."""
 
+import multiprocessing
 import subprocess
 import sys
 import textwrap
@@ -135,6 +136,26 @@ def test_a_module_is_run(program):
 def test_text_is_run(program):
     out = python("-m", "sardonyx.onnxruntime", "-c", "import onnxruntime, sys; print(onnxruntime.__name__, sys.argv)", "x")
     assert out == "sardonyx.onnxruntime ['-c', 'x']"
+
+
+WORKERS = """
+import multiprocessing, sys
+import onnxruntime
+
+def work(x):
+    return x, onnxruntime.__name__
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print(pool.map(work, [5]))
+"""
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_workers_have_it_too(tmp_path, method):
+    (tmp_path / "workers.py").write_text(WORKERS)
+    out = python("-m", "sardonyx.onnxruntime", str(tmp_path / "workers.py"), method)
+    assert out == "[(5, 'sardonyx.onnxruntime')]"
 
 
 def test_the_status_is_the_programs(program):

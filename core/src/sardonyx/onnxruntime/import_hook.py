@@ -15,8 +15,10 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from multiprocessing import spawn
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from sardonyx.onnxruntime.environment import API_VERSION
 
@@ -119,14 +121,34 @@ def _installed(rest: str) -> importlib.machinery.ModuleSpec | None:
     return importlib.machinery.PathFinder.find_spec(f"{THEIRS}.{rest}", [os.path.join(folder, *parents)])
 
 
+class _Name(str):
+    """The name of a worker process, which installs where it is unpickled: that is before the worker imports the program."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _name_in_worker, (str(self),)
+
+
+def _name_in_worker(name: str) -> str:
+    install()
+    return name
+
+
+def _preparation_data(name: str) -> dict[str, Any]:
+    data = _original_preparation_data(name)
+    return {**data, "name": _Name(data["name"])}
+
+
+_original_preparation_data = spawn.get_preparation_data
 _finder = _Finder()
 
 
 def install() -> None:
     """Make `import onnxruntime`, and all imports below it, give this package from now on in this process.
 
-    Call it before anything imports onnxruntime. A process that is started anew (not forked) needs its own call. RuntimeError
-    if onnxruntime itself was imported already.
+    Call it before anything imports onnxruntime. Workers of multiprocessing are included, however they are started; another
+    program that is started needs its own call. RuntimeError if onnxruntime itself was imported already.
     """
     ours = importlib.import_module(OURS)
     present = sys.modules.get(THEIRS)
@@ -134,6 +156,7 @@ def install() -> None:
         return
     if present is not None:
         raise RuntimeError("onnxruntime was imported before install(): call sardonyx.onnxruntime.install() first")
+    spawn.get_preparation_data = _preparation_data
     sys.meta_path.insert(0, _finder)
     sys.modules[THEIRS] = ours
 
@@ -141,6 +164,7 @@ def install() -> None:
 def uninstall() -> None:
     """Undo install(); modules that were imported keep what they have."""
     if _finder in sys.meta_path:
+        spawn.get_preparation_data = _original_preparation_data
         sys.meta_path.remove(_finder)
         for name in [n for n in sys.modules if n == THEIRS or n.startswith(THEIRS + ".")]:
             del sys.modules[name]
