@@ -58,7 +58,7 @@ def test_the_tools_of_an_installed_onnxruntime_run_on_sardonyx(tmp_path, add):
         import numpy as np
         from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
         import onnxruntime.quantization.calibrate as calibrate
-        from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
+        from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
         import sardonyx.onnxruntime as ours
         assert calibrate.onnxruntime is ours
         class Reader(CalibrationDataReader):
