@@ -122,17 +122,16 @@ class Session:
 
     def _feeds(self, input_feed: Mapping[str, Any], run_options: Any) -> Mapping[str, Any]:
         """The feeds as Sardonyx takes them: OrtValues opened, objects made strings where strings are wanted, adapters added."""
-        if not hasattr(input_feed, "keys"):
-            raise AttributeError(f"feeds are a dict of input name -> array, not {type(input_feed).__name__}")
+        try:
+            values = input_feed.values()
+        except AttributeError:
+            raise AttributeError(f"feeds are a dict of input name -> array, not {type(input_feed).__name__}") from None
         adapters = getattr(run_options, "_adapters", ())
-        if adapters:
-            given = {n: v for a in adapters for n, v in a.parameters.items()}
-            input_feed = {**given, **input_feed}
-        if self._strings or any(isinstance(v, (OrtValue, SparseTensor)) for v in input_feed.values()):
-            input_feed = {n: _opened(v) for n, v in input_feed.items()}
-            for n in self._strings & input_feed.keys():
-                input_feed[n] = _texts(input_feed[n])
-        return input_feed
+        if not adapters and not self._strings and all(type(v) is np.ndarray for v in values):
+            return input_feed
+        feeds = {n: v for a in adapters for n, v in a.parameters.items()}
+        feeds |= {n: _opened(v) for n, v in input_feed.items()}
+        return feeds | {n: _texts(feeds[n]) for n in self._strings & feeds.keys()}
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
         """Run the model: the outputs (all, or those named) as arrays that are the caller's own; lists and dicts for sequences
