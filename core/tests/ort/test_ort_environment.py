@@ -227,6 +227,26 @@ def test_provider_libraries_that_cannot_be_used(ours, tmp_path):
     assert "a" not in ours.get_all_providers()
 
 
+def test_custom_operators_come_from_files(ours, make, tmp_path):
+    path = tmp_path / "ops.py"
+    path.write_text(
+        "import sardonyx\nLIMIT = 2\n\n"
+        "@sardonyx.custom_op('mine', 'Clamp', dtypes=[0], register=False)\n"
+        "def clamp(x):\n    return x.clip(max=LIMIT)\n"
+    )
+    model = make([helper.make_node("Clamp", ["x"], ["z"], domain="mine")], ["x"], ["z"], domains=[helper.make_opsetid("mine", 1)])
+    options = ours.SessionOptions()
+    options.register_custom_ops_library(str(path))
+    session = ours.InferenceSession(model, options)
+    np.testing.assert_array_equal(session.run(None, {"x": np.array([1, 2, 3], np.float32)})[0], [1, 2, 2])
+    with pytest.raises(ours.capi.onnxruntime_pybind11_state.Fail):
+        ours.InferenceSession(model)
+    for text, kind in (("x = 1", "InvalidArgument"), ("raise OSError('broken')", "Fail")):
+        path.write_text(text)
+        with pytest.raises(getattr(ours.capi.onnxruntime_pybind11_state, kind)):
+            options.register_custom_ops_library(str(path))
+
+
 def test_libraries_of_custom_operators(ours, tmp_path):
     state = ours.capi.onnxruntime_pybind11_state
     options = ours.SessionOptions()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from sardonyx.errors import InvalidInput
 from sardonyx.onnxruntime import environment
 from sardonyx.onnxruntime.enums import OrtExecutionProviderDevicePolicy
 from sardonyx.onnxruntime.errors import Fail, InvalidArgument, raises, status
+from sardonyx.onnxruntime.plugins import run_file
 from sardonyx.onnxruntime.providers import CPU, KNOWN, get_available_providers
 from sardonyx.onnxruntime.values import OrtValue
 from sardonyx.runtime import discovery, options
@@ -70,19 +70,23 @@ class SessionOptions(options.SessionOptions):
             raise RuntimeError(f"initializer {name!r}: give an OrtValue, not {type(value).__name__}")
         super().add_initializer(name, value)
 
-    def register_custom_ops_library(self, path: str) -> None:
-        """Run a Python file that defines operators with sardonyx.custom_op.
+    @raises()
+    def register_custom_ops_library(self, path: Any) -> None:
+        """The operators that a Python file, or a module by its name, defines with sardonyx.custom_op.
 
-        Raises Fail where there is no file, NotImplementedError for a shared library: those are built for onnxruntime's C API.
+        Raises Fail where there is no file or it cannot be run, InvalidArgument where it has none, NotImplementedError for a
+        shared library: those are built for onnxruntime's C API.
         """
-        if not os.path.exists(path):
-            raise status(Fail, f"there is no custom operator library {path}")
-        if not os.fspath(path).endswith(".py"):
+        name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
+        is_file = name.endswith((".py", ".so", ".dll", ".dylib")) or os.path.sep in name
+        if is_file and not os.path.exists(name):
+            raise status(Fail, f"there is no custom operator library {name}")
+        if is_file and not name.endswith(".py"):
             raise NotImplementedError(
-                f"{path} is built for onnxruntime's C API, which Sardonyx does not have: write the operators as Python functions "
+                f"{name} is built for onnxruntime's C API, which Sardonyx does not have: write the operators as Python functions "
                 "with @sardonyx.custom_op(domain, name), in a package or in a .py file that you register here"
             )
-        runpy.run_path(os.fspath(path))
+        self.register_custom_ops(run_file(name, f"sardonyx_operators_{os.path.basename(name)[:-3]}") if is_file else path)
 
     def add_provider(self, name: str, provider_options: Mapping[str, str]) -> None:
         """Add a provider to those that run the model. Raises InvalidArgument for one that is not available here, RuntimeError

@@ -1,16 +1,30 @@
-"""Providers registered from a file while the program runs."""
+"""Providers registered from a file while the program runs, and the running of such files."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+from types import ModuleType
 
 from sardonyx.onnxruntime.errors import Fail, InvalidArgument, status
 from sardonyx.runtime import discovery
 
-__all__ = ["register_execution_provider_library", "unregister_execution_provider_library"]
+__all__ = ["register_execution_provider_library", "run_file", "unregister_execution_provider_library"]
 
 _registered: set[str] = set()
+
+
+def run_file(path: str, name: str) -> ModuleType:
+    """The module of a Python file. Raises Fail where it cannot be run."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as e:
+        raise status(Fail, f"{path} cannot be run: {type(e).__name__}: {e}") from e
+    return module
 
 
 def register_execution_provider_library(registration_name: str, library_path: str) -> None:
@@ -29,14 +43,7 @@ def register_execution_provider_library(registration_name: str, library_path: st
         )
     if registration_name in {s.name for s in discovery.providers()}:
         raise status(InvalidArgument, f"there is a provider {registration_name!r} already")
-    spec = importlib.util.spec_from_file_location(f"sardonyx_registered_{registration_name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as e:
-        raise status(Fail, f"{path} cannot be run: {type(e).__name__}: {e}") from e
+    module = run_file(path, f"sardonyx_registered_{registration_name}")
     discovery.register(registration_name, module)
     state = next(s for s in discovery.providers() if s.name == registration_name)
     if not state.usable:
