@@ -21,6 +21,7 @@ nox.options.error_on_missing_interpreters = False
 PACKAGES = ["./core", "./ep-cpu", "./conformance"]
 EP_PACKAGES = {"cpu": "./ep-cpu", "example": "./examples/ep-example"}
 NATIVE = Path("ep-native-cpp")
+BUILD = ["scikit-build-core>=0.10", "pybind11>=2.13", "numpy>=2.0", "cmake", "ninja"]
 ISAS = ("baseline", "avx2", "avx512", "avx512_vnni")
 CLIENTS = {
     "rapidocr_page": ["rapidocr-onnxruntime"],
@@ -80,7 +81,7 @@ def conformance(session: nox.Session) -> None:
 @nox.session
 def sanitizers(session: nox.Session) -> None:
     """The native provider under AddressSanitizer and UndefinedBehaviorSanitizer, and its pool under ThreadSanitizer. Needs g++."""
-    session.install("cmake", "ninja", "pybind11", "pytest", "hypothesis", "pillow", *PACKAGES)
+    session.install(*BUILD, "pytest", "hypothesis", "pillow", *PACKAGES)
     build = session.create_tmp()
     pybind11 = str(session.run("python", "-m", "pybind11", "--cmakedir", silent=True)).strip()
     settings = ["-GNinja", f"-DPython_EXECUTABLE={session.bin}/python", f"-Dpybind11_DIR={pybind11}", "-DSARDONYX_SANITIZE=thread"]
@@ -108,14 +109,14 @@ def sanitizers(session: nox.Session) -> None:
 @nox.session
 def pgo(session: nox.Session) -> None:
     """A wheel of the native provider with profile-guided optimization, in dist/pgo. Needs g++."""
-    session.install("./core")
+    session.install("./core", *BUILD)
     session.run("python", str(NATIVE / "checks/variants.py"), "dist/pgo")
 
 
 @nox.session
 def ablation(session: nox.Session) -> None:
     """What the switches of the native provider's build are worth: writes docs/ablation.md."""
-    session.install("./core")
+    session.install("./core", *BUILD)
     session.run("python", str(NATIVE / "checks/ablation.py"), session.create_tmp(), "docs/ablation.md", *session.posargs)
 
 

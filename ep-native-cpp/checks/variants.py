@@ -2,7 +2,7 @@
 
     python checks/variants.py OUT       a wheel with profile-guided optimization, in OUT
 
-Needs sardonyx and pip, and no installed sardonyx-ep-native-cpp.
+Needs sardonyx, what pyproject.toml requires to build, and no installed sardonyx-ep-native-cpp.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ PROJECT = Path(__file__).parents[1]
 CHECKS = Path(__file__).parent
 
 
+# Every switch that a variant sets, since a build folder remembers those of the variant before.
+DEFAULTS = {"SARDONYX_LTO": "ON", "SARDONYX_INLINE_LIMIT": "", "SARDONYX_MARCH_NATIVE": "OFF", "SARDONYX_PGO": "", "CMAKE_CXX_FLAGS": ""}
+
+
 @dataclass(frozen=True)
 class Variant:
     """A build: the folder its package is imported from, its wheel, the processor time it took, the size of the extension."""
@@ -35,39 +39,27 @@ class Variant:
         return os.environ | {"PYTHONPATH": str(self.package)}
 
 
-def build(folder: Path, defines: Mapping[str, str]) -> Variant:
-    """Build with CMake definitions, from nothing unless `folder` has a build already."""
-    settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in defines.items()]
+def build(name: str, folder: Path, defines: Mapping[str, str]) -> Variant:
+    """Build a wheel in folder/name with CMake definitions. All builds in a folder share the objects that are the same."""
+    settings = [f"--config-settings=build-dir={folder}/build"]
+    settings += [f"--config-settings=cmake.define.{k}={v}" for k, v in (DEFAULTS | dict(defines)).items()]
+    place = folder / name
     before = _processor_seconds()
     subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "-q",
-            "--no-deps",
-            "-w",
-            folder,
-            f"--config-settings=build-dir={folder}/build",
-            *settings,
-            PROJECT,
-        ],
-        check=True,
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", place, *settings, PROJECT], check=True
     )
     seconds = _processor_seconds() - before
-    wheel = next(folder.glob("*.whl"))
-    package = folder / "package"
+    wheel = next(place.glob("*.whl"))
     with ZipFile(wheel) as z:
-        z.extractall(package)
+        z.extractall(place / "package")
         size = next(i.file_size for i in z.infolist() if i.filename.endswith(".so"))
-    return Variant(package, wheel, seconds, size)
+    return Variant(place / "package", wheel, seconds, size)
 
 
-def build_with_profile(folder: Path, models: list[Path], defines: Mapping[str, str]) -> Variant:
+def build_with_profile(name: str, folder: Path, models: list[Path], defines: Mapping[str, str]) -> Variant:
     """Build, train on models, and build again with what the training counted."""
     counts = folder / "counts"
-    trainer = build(folder, {**defines, "SARDONYX_PGO": f"generate:{counts}"})
+    trainer = build(f"{name}-trainer", folder, {**defines, "SARDONYX_PGO": f"generate:{counts}"})
     for model in models:
         subprocess.run(
             [sys.executable, CHECKS / "worker.py", model],
@@ -79,7 +71,7 @@ def build_with_profile(folder: Path, models: list[Path], defines: Mapping[str, s
         )
     if not any(counts.rglob("*.gcda")):
         raise RuntimeError(f"the training left no counts in {counts}")
-    trained = build(folder, {**defines, "SARDONYX_PGO": f"use:{counts}"})
+    trained = build(name, folder, {**defines, "SARDONYX_PGO": f"use:{counts}"})
     return Variant(trained.package, trained.wheel, trainer.seconds + trained.seconds, trained.size)
 
 
@@ -92,4 +84,4 @@ if __name__ == "__main__":
     from models import write_models
 
     out = Path(sys.argv[1]).absolute()
-    print(build_with_profile(out, write_models(out / "models"), {}).wheel)
+    print(build_with_profile("wheel", out, write_models(out / "models"), {}).wheel)
