@@ -18,17 +18,41 @@ namespace {
 // numpy dtypes by DType, given by the Python side (bfloat16 is ml_dtypes's).
 PyArray_Descr* g_descr[static_cast<int>(DType::count)] = {};
 PyObject* g_error = nullptr;
+PyObject* g_cancelled = nullptr;
 
 [[noreturn]] void raise_python() { throw py::error_already_set(); }
 
-// Python side's tuple for one value: (name, dtype index, layout, array or None, identity, mapped).
+// The array that a Python function makes, as long as what is returned lives. Called without the interpreter lock or with it.
+std::shared_ptr<const void> read_array(const py::object& function, const void** data) {
+  py::gil_scoped_acquire locked;
+  try {
+    py::object array = function();
+    auto* a = reinterpret_cast<PyArrayObject*>(array.ptr());
+    if (!PyArray_Check(array.ptr()) || !PyArray_CHKFLAGS(a, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)) throw OpError("a constant must be a contiguous, aligned array");
+    *data = PyArray_DATA(a);
+    return std::shared_ptr<const void>(array.release().ptr(), [](const void* p) {
+      py::gil_scoped_acquire locked_again;
+      Py_DECREF(static_cast<PyObject*>(const_cast<void*>(p)));
+    });
+  } catch (py::error_already_set& e) {
+    throw OpError(std::string("a constant cannot be read: ") + e.what());
+  }
+}
+
+// Python side's tuple for one value: (name, dtype index, layout, array or (function that makes it, shape) or None, identity,
+// mapped).
 Value to_value(py::handle h, std::vector<py::object>& keep) {
   auto t = py::cast<py::tuple>(h);
   Value v;
   v.name = py::cast<std::string>(t[0]);
   v.dtype = static_cast<DType>(py::cast<int>(t[1]));
   v.layout = py::cast<int>(t[2]) ? Layout::blocked : Layout::plain;
-  if (!t[3].is_none()) {
+  if (py::isinstance<py::tuple>(t[3])) {
+    auto made = py::cast<py::tuple>(t[3]);
+    v.constant = true;
+    for (auto d : py::cast<py::tuple>(made[1])) v.shape.push(py::cast<int64_t>(d));
+    v.read = [function = py::object(made[0])](const void** data) { return read_array(function, data); };
+  } else if (!t[3].is_none()) {
     auto* a = reinterpret_cast<PyArrayObject*>(t[3].ptr());
     if (!PyArray_Check(t[3].ptr()) || !PyArray_IS_C_CONTIGUOUS(a)) throw std::invalid_argument("a constant must be a contiguous array");
     v.constant = true;
@@ -98,11 +122,18 @@ class Engine {
     program_ = std::make_unique<Program>(to_description(py::make_tuple(values, ops, inputs, outputs, options, threads), keep_));
   }
 
-  py::object run(py::handle inputs) { return run_with(inputs, nullptr); }
+  py::object run(py::handle inputs) { return run_with(inputs, nullptr, nullptr); }
 
-  py::object run_timed(py::handle inputs) {
+  // As run, until the byte of one of the bytearrays `flags` is set.
+  py::object run_until(py::handle inputs, py::tuple flags) {
+    const Cancel cancel = to_cancel(flags);
+    return run_with(inputs, nullptr, &cancel);
+  }
+
+  py::object run_timed(py::handle inputs, py::tuple flags) {
     std::vector<StepTime> times;
-    py::object outputs = run_with(inputs, &times);
+    const Cancel cancel = to_cancel(flags);
+    py::object outputs = run_with(inputs, &times, &cancel);
     py::list steps;
     for (auto& t : times) steps.append(py::make_tuple(t.op, t.start_ns, t.end_ns));
     return py::make_tuple(outputs, steps);
@@ -149,8 +180,8 @@ class Engine {
       }
       views[i].data = PyArray_DATA(a);
     }
-    std::shared_ptr<Plan> plan = program_->whole(views);
-    return plan ? run_plan(*plan, views, n, nullptr) : run_segments(views, nullptr);
+    std::shared_ptr<Plan> plan = plan_for(views);
+    return plan ? run_plan(*plan, views, n, nullptr, nullptr) : run_segments(views, nullptr, nullptr);
   }
 
   // Plan for given input shapes now, so that the first run need not.
@@ -162,8 +193,26 @@ class Engine {
     program_->warm(views.data());
   }
 
-  size_t plan_bytes() { return program_->plan_bytes(); }
-  void trim() { program_->trim(); }
+  // Bytes by kind, and the number of plans.
+  py::dict memory() {
+    Program::Memory m;
+    {
+      py::gil_scoped_release unlocked;
+      program_->count(m);
+    }
+    size_t packed = 0;
+    for (auto& b : m.packed) packed += b.second;
+    py::dict d;
+    d["packed"] = packed;
+    d["arenas"] = m.arenas;
+    d["plans"] = m.plans;
+    return d;
+  }
+
+  void trim() {
+    py::gil_scoped_release unlocked;
+    program_->trim();
+  }
 
  private:
   struct Borrowed {
@@ -175,7 +224,24 @@ class Engine {
 
   static constexpr int kFew = 16;
 
-  py::object run_with(py::handle inputs, std::vector<StepTime>* times) {
+  static Cancel to_cancel(const py::tuple& flags) {
+    Cancel c;
+    for (auto f : flags) {
+      if (!PyByteArray_Check(f.ptr()) || PyByteArray_GET_SIZE(f.ptr()) < 1) throw std::invalid_argument("a flag is a bytearray of a byte");
+      c.flags.push_back(reinterpret_cast<const volatile unsigned char*>(PyByteArray_AS_STRING(f.ptr())));
+    }
+    return c;
+  }
+
+  // Planning may call Python for constants, so it must not hold the interpreter lock while it waits for its own locks.
+  std::shared_ptr<Plan> plan_for(const View* views) {
+    if (program_->is_segmented()) return nullptr;
+    if (auto plan = program_->latest(views)) return plan;
+    py::gil_scoped_release unlocked;
+    return program_->whole(views);
+  }
+
+  py::object run_with(py::handle inputs, std::vector<StepTime>* times, const Cancel* cancel) {
     const Description& d = program_->description();
     const size_t n = d.inputs.size();
     if (!PyList_Check(inputs.ptr()) || static_cast<size_t>(PyList_GET_SIZE(inputs.ptr())) != n) throw std::invalid_argument("inputs must be a list, one array per input");
@@ -207,11 +273,11 @@ class Engine {
       views[i].shape.rank = rank;
       for (int k = 0; k < rank; k++) views[i].shape.d[k] = PyArray_DIM(a, k);
     }
-    std::shared_ptr<Plan> plan = program_->whole(views);
-    return plan ? run_plan(*plan, views, n, times) : run_segments(views, times);
+    std::shared_ptr<Plan> plan = plan_for(views);
+    return plan ? run_plan(*plan, views, n, times, cancel) : run_segments(views, times, cancel);
   }
 
-  py::object run_plan(Plan& plan, const View* views, size_t n, std::vector<StepTime>* times) {
+  py::object run_plan(Plan& plan, const View* views, size_t n, std::vector<StepTime>* times, const Cancel* cancel) {
     const Description& d = program_->description();
     const size_t m = plan.out.size();
     const void* in_few[kFew];
@@ -238,19 +304,19 @@ class Engine {
       out[j] = PyArray_DATA(reinterpret_cast<PyArrayObject*>(a));
     }
     if (plan.is_short()) {
-      plan.run(in, out, program_->pool(), d, times, nullptr);
+      plan.run(in, out, program_->pool(), d, times, cancel);
     } else {
       py::gil_scoped_release unlocked;
-      plan.run(in, out, program_->pool(), d, times, nullptr);
+      plan.run(in, out, program_->pool(), d, times, cancel);
     }
     return result;
   }
 
-  py::object run_segments(const View* views, std::vector<StepTime>* times) {
+  py::object run_segments(const View* views, std::vector<StepTime>* times, const Cancel* cancel) {
     std::vector<Made> made;
     {
       py::gil_scoped_release unlocked;
-      made = program_->run_segments(views, times, nullptr);
+      made = program_->run_segments(views, times, cancel);
     }
     py::list result;
     for (auto& m : made) {
@@ -301,11 +367,15 @@ PYBIND11_MODULE(_native, m) {
   if (!import_numpy()) throw py::error_already_set();
   g_error = PyErr_NewException("sardonyx_ep_native._native.NodeFailure", PyExc_RuntimeError, nullptr);
   m.attr("NodeFailure") = py::handle(g_error);
+  g_cancelled = PyErr_NewException("sardonyx_ep_native._native.RunStopped", PyExc_RuntimeError, nullptr);
+  m.attr("RunStopped") = py::handle(g_cancelled);
   py::register_exception_translator([](std::exception_ptr p) {
     try {
       if (p) std::rethrow_exception(p);
     } catch (const OpError& e) {
       PyErr_SetString(g_error, e.what());
+    } catch (const Cancelled&) {
+      PyErr_SetString(g_cancelled, "the run was cancelled");
     } catch (const std::length_error& e) {
       PyErr_SetString(g_error, (std::string("\n") + e.what()).c_str());
     }
@@ -325,7 +395,8 @@ PYBIND11_MODULE(_native, m) {
       .def("warm", &Engine::warm)
       .def("bind", &Engine::bind)
       .def("run_feeds", &Engine::run_feeds)
+      .def("run_until", &Engine::run_until)
       .def("run_timed", &Engine::run_timed)
-      .def("plan_bytes", &Engine::plan_bytes)
+      .def("memory", &Engine::memory)
       .def("trim", &Engine::trim);
 }

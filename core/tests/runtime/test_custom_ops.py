@@ -150,10 +150,13 @@ def test_beside_a_provider_with_memory_of_its_own(op, device_ep):
 
     kernels = KernelSet()
     kernels.add("MatMul")(lambda xp, a, b: a @ b)
+    kernels.add("Mul")(lambda xp, a, b: a * b)
     device_ep("dev", kernels)
-    nodes = [helper.make_node("MatMul", ["x", "x"], ["a"]), node("AddOne", ["a"], ["b"]), helper.make_node("MatMul", ["b", "b"], ["y"])]
+    nodes = [helper.make_node("MatMul", ["x", "x"], ["a"]), node("AddOne", ["a"], ["b"]), helper.make_node("Mul", ["b", "b"], ["y"])]
     session = open_session(model_of(nodes), ["dev"])
-    assert session.run(None, {"x": X})[0] == np.float32((X @ X + 1) ** 2)
+    (y,) = session.run(None, {"x": X})
+    assert y.shape == ()
+    assert y == np.float32((X @ X + 1) ** 2)
 
 
 def test_strictness_allows_what_was_registered(op):

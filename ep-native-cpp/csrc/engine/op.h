@@ -71,6 +71,8 @@ struct Value {
   bool constant = false;
   Shape shape;               // of a constant
   const void* data = nullptr;  // of a constant; owned by the Python side for the program's life; may be unaligned
+  // Where set, `data` is null and the bytes are made when they are needed: valid while what is returned lives.
+  std::function<std::shared_ptr<const void>(const void** data)> read;
   bool mapped = false;         // the data is a mapped file: pages that were read can be given back
   std::string identity;      // of a constant: equal strings mean equal bytes, across sessions; "" if unknown
 };
@@ -96,11 +98,23 @@ class InferCtx {
   virtual void output(size_t i, const Shape& shape) = 0;
 };
 
+// Bytes outside, one of which is set when a run is to stop.
+struct Cancel {
+  std::vector<const volatile unsigned char*> flags;
+  bool wanted() const {
+    for (auto* f : flags)
+      if (*f) return true;
+    return false;
+  }
+};
+struct Cancelled {};
+
 // Run-time surroundings of a step. A kernel that meets data it cannot take (an index out of range) calls fail() with a
 // message and returns; the run then ends with an error that names the node.
 struct Runtime {
   Pool* pool = nullptr;
   int threads = 1;
+  const Cancel* cancel = nullptr;
   char error[200] = {};
   void fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
 };

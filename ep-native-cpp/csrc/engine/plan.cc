@@ -6,10 +6,14 @@ namespace sx {
 
 Plan::~Plan() { delete spare_.load(); }
 
-size_t Plan::packed_bytes() const {
-  size_t n = 0;
-  for (auto& b : packed) n += b->bytes;
-  return n;
+void Plan::trim() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  instances_ -= free_.size();
+  free_.clear();
+  if (Instance* i = spare_.exchange(nullptr, std::memory_order_acquire)) {
+    delete i;
+    instances_--;
+  }
 }
 
 Instance* Plan::acquire() {
@@ -43,7 +47,7 @@ void Plan::release(Instance* i) {
 static int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, std::vector<StepTime>* times,
-               const std::atomic<bool>* cancel) {
+               const Cancel* cancel) {
   Instance* instance = acquire();
   char* args = static_cast<char*>(instance->blocks->data);
   for (const Reloc& r : in_relocs) std::memcpy(args + r.offset, &inputs[r.index], sizeof(void*));
@@ -51,6 +55,7 @@ void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, cons
   Runtime rt;
   rt.pool = &pool;
   rt.threads = pool.threads();
+  rt.cancel = cancel;
   const Step* failed = nullptr;
   bool cancelled = false;
   if (!times && !cancel) {
@@ -63,7 +68,7 @@ void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, cons
     }
   } else {
     for (const Step& s : steps) {
-      if (cancel && cancel->load(std::memory_order_relaxed)) {
+      if (cancel && cancel->wanted()) {
         cancelled = true;
         break;
       }
@@ -78,7 +83,7 @@ void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, cons
   }
   release(instance);
   if (failed) throw OpError(std::string(failed->op >= 0 ? d.ops[failed->op].name : "") + "\n" + rt.error);
-  if (cancelled) throw std::runtime_error("cancelled");
+  if (cancelled) throw Cancelled{};
 }
 
 }  // namespace sx

@@ -13,14 +13,10 @@ namespace {
 
 constexpr int64_t kSmall = 1024;
 
-bool is_aligned(const Value& v) { return reinterpret_cast<uintptr_t>(v.data) % item_size(v.dtype) == 0; }
+// Whether a constant's bytes can be used where they lie.
+bool is_aligned(const Value& v) { return v.data && reinterpret_cast<uintptr_t>(v.data) % item_size(v.dtype) == 0; }
 
 size_t bytes_of(const Value& v) { return static_cast<size_t>(v.shape.size()) * item_size(v.dtype); }
-
-std::shared_ptr<Buffer> copy_of(const Value& v, std::shared_ptr<Buffer> buffer) {
-  std::memcpy(buffer->data, v.data, bytes_of(v));
-  return buffer;
-}
 
 // Give the pages back that a mapped constant's bytes fill.
 void forget(const Value& v) {
@@ -29,6 +25,29 @@ void forget(const Value& v) {
   const uintptr_t from = (reinterpret_cast<uintptr_t>(v.data) + page - 1) / page * page, to = (reinterpret_cast<uintptr_t>(v.data) + bytes_of(v)) / page * page;
   if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
+
+// A constant's bytes for a while, aligned.
+class Reading {
+ public:
+  explicit Reading(const Value& v) : data(v.data) {
+    if (v.read) {
+      keep_ = v.read(&data);
+    } else if (!is_aligned(v)) {
+      data = (copy_ = copy_of(v.data, bytes_of(v), std::make_shared<Buffer>(bytes_of(v))))->data;
+      forget(v);
+    }
+  }
+  const void* data;
+
+  static std::shared_ptr<Buffer> copy_of(const void* data, size_t bytes, std::shared_ptr<Buffer> buffer) {
+    std::memcpy(buffer->data, data, bytes);
+    return buffer;
+  }
+
+ private:
+  std::shared_ptr<const void> keep_;
+  std::shared_ptr<Buffer> copy_;
+};
 
 struct CutHere {};  // the segment ends before the current op
 
@@ -135,6 +154,7 @@ class Planner {
   std::vector<std::pair<uint32_t, int>> storage_relocs_;  // block offset, storage
   std::vector<std::pair<uint32_t, int>> next_relocs_;     // block offset, step
   std::vector<std::pair<int, const void*>> packed_at_;    // step, packed weights it reads
+  std::vector<std::shared_ptr<Buffer>> kept_;             // what earlier tries packed
   int now_ = 0;
 
   int live_index(ValueId v) const {
@@ -196,7 +216,11 @@ class Planner {
     if (is_aligned(value)) return value.data;
     auto& copy = aligned_[v];
     if (!copy) {
-      copy = stored(value.identity, "aligned", [&] { return copy_of(value, lasting_buffer(bytes_of(value))); });
+      const void* from = value.data;
+      copy = stored(value.identity, "aligned", [&] {
+        const std::shared_ptr<const void> keep = value.read ? value.read(&from) : nullptr;
+        return Reading::copy_of(from, bytes_of(value), lasting_buffer(bytes_of(value)));
+      });
       forget(value);
     }
     plan_->packed.push_back(copy);
@@ -244,6 +268,7 @@ class Planner {
     next_relocs_.clear();
     packed_at_.clear();
     producer_.clear();
+    kept_.insert(kept_.end(), plan_->packed.begin(), plan_->packed.end());
     plan_->steps.clear();
     plan_->blocks.clear();
     plan_->packed.clear();
@@ -334,7 +359,7 @@ class Emit : public PlanCtx {
   std::shared_ptr<Buffer> pack(size_t i, const std::string& key, const std::function<std::shared_ptr<Buffer>(const void*)>& make) override {
     const Value& value = p_.d_.values[at(i)];
     if (!value.constant) throw OpError("input " + std::to_string(i) + " must be a constant");
-    auto packed = stored(value.identity, key, [&] { return is_aligned(value) ? make(value.data) : make(copy_of(value, std::make_shared<Buffer>(bytes_of(value)))->data); });
+    auto packed = stored(value.identity, key, [&] { return make(Reading(value).data); });
     forget(value);
     return packed;
   }
@@ -441,6 +466,7 @@ bool Planner::fold(const Op& op) {
     value.constant = true;
     value.shape = shape(v);
     value.data = contents(v);
+    value.read = nullptr;
     value.identity.clear();
     copy.in.push_back(static_cast<ValueId>(d.values.size()));
     d.values.push_back(value);

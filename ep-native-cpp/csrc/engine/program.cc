@@ -8,6 +8,11 @@ namespace sx {
 std::shared_ptr<Plan> make_plan(Program& program, int begin, const std::vector<View>& in);
 
 Program::Program(Description d) : d_(std::move(d)), last_use_(d_.values.size(), -1) {
+  // What nobody else can know is packed once for all plans of this program.
+  static std::atomic<uint64_t> programs{0};
+  const std::string own = "program " + std::to_string(programs++) + " ";
+  for (size_t i = 0; i < d_.values.size(); i++)
+    if (d_.values[i].constant && d_.values[i].identity.empty() && d_.values[i].shape.size() >= 4096) d_.values[i].identity = own + std::to_string(i);
   for (size_t i = 0; i < d_.ops.size(); i++)
     for (ValueId v : d_.ops[i].in)
       if (v != kAbsent) last_use_[v] = static_cast<int>(i);
@@ -56,10 +61,14 @@ std::shared_ptr<Plan> Program::plan_for(int begin, const std::vector<View>& in) 
   return plan;
 }
 
+std::shared_ptr<Plan> Program::latest(const View* inputs) const {
+  auto plan = std::atomic_load(&latest_);
+  return plan && matches(*plan, inputs) ? plan : nullptr;
+}
+
 std::shared_ptr<Plan> Program::whole(const View* inputs) {
-  if (segmented_.load(std::memory_order_relaxed)) return nullptr;
-  auto latest = std::atomic_load(&latest_);
-  if (latest && matches(*latest, inputs)) return latest;
+  if (is_segmented()) return nullptr;
+  if (auto plan = latest(inputs)) return plan;
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<View> in(inputs, inputs + d_.inputs.size());
   auto plan = plan_for(0, in);
@@ -78,9 +87,9 @@ void Program::warm(const View* inputs) {
   }
 }
 
-std::vector<Made> Program::run(const View* inputs) {
+std::vector<Made> Program::run(const View* inputs, const Cancel* cancel) {
   auto plan = whole(inputs);
-  if (!plan) return run_segments(inputs, nullptr, nullptr);
+  if (!plan) return run_segments(inputs, nullptr, cancel);
   std::vector<const void*> in;
   std::vector<void*> out;
   std::vector<Made> made;
@@ -90,11 +99,11 @@ std::vector<Made> Program::run(const View* inputs) {
     made.push_back({plan->out_shapes[j], value.dtype, std::make_shared<Buffer>(static_cast<size_t>(storage_size(plan->out_shapes[j], value.layout)) * item_size(value.dtype))});
     out.push_back(made.back().data->data);
   }
-  plan->run(in.data(), out.data(), pool(), d_, nullptr, nullptr);
+  plan->run(in.data(), out.data(), pool(), d_, nullptr, cancel);
   return made;
 }
 
-std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel) {
+std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime>* times, const Cancel* cancel) {
   struct Held {
     View view;
     std::shared_ptr<Buffer> buffer;
@@ -118,6 +127,8 @@ std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime
       Runtime rt;
       rt.pool = &pool();
       rt.threads = d_.threads;
+      rt.cancel = cancel;
+      if (cancel && cancel->wanted()) throw Cancelled{};
       std::vector<Made> made;
       try {
         made = op.def->dynamic(op, seen, rt);
@@ -168,18 +179,35 @@ std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime
   return result;
 }
 
-size_t Program::plan_bytes() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  size_t n = 0;
-  for (auto& c : cache_)
-    for (auto& e : c.second) n += e.plan->arena_bytes * e.plan->instances();
-  return n;
+void Program::count(Memory& m) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& c : cache_)
+      for (auto& e : c.second) {
+        m.plans++;
+        m.arenas += e.plan->arena_bytes * e.plan->instances();
+        for (auto& b : e.plan->packed) m.packed[b.get()] = b->bytes;
+      }
+  }
+  for (const Op& op : d_.ops)
+    for (auto& body : op.bodies) body->count(m);
 }
 
 void Program::trim() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  cache_.clear();
-  std::atomic_store(&latest_, std::shared_ptr<Plan>());
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto kept = std::atomic_load(&latest_);
+    for (auto& c : cache_) {
+      auto& entries = c.second;
+      if (entries.size() > 1) {
+        auto last = std::max_element(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) { return a.plan != kept && (b.plan == kept || a.used < b.used); });
+        entries = {*last};
+      }
+      for (auto& e : entries) e.plan->trim();
+    }
+  }
+  for (const Op& op : d_.ops)
+    for (auto& body : op.bodies) body->trim();
 }
 
 }  // namespace sx

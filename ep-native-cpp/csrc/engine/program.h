@@ -61,13 +61,14 @@ class Plan {
   std::vector<std::shared_ptr<Buffer>> packed;
   size_t arena_bytes = 0;
 
-  size_t packed_bytes() const;
   size_t instances() const { return instances_.load(); }
   // Whether a run takes so little (by its ops and bytes) that giving up the interpreter lock would cost more.
   bool is_short() const { return steps.size() <= 8 && arena_bytes <= 16384; }
 
-  // Run with the given pointers. `times` (may be null) receives a record per step. Throws OpError.
-  void run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, std::vector<StepTime>* times, const std::atomic<bool>* cancel);
+  // Run with the given pointers. `times` (may be null) receives a record per step. Throws OpError and Cancelled.
+  void run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, std::vector<StepTime>* times, const Cancel* cancel);
+  // Give back the arenas that no run uses.
+  void trim();
   ~Plan();
 
  private:
@@ -87,19 +88,27 @@ class Program {
 
   // The plan of the whole program for these inputs, or null if it takes several segments.
   std::shared_ptr<Plan> whole(const View* inputs);
+  // The plan used last, if it fits; without waiting for anybody.
+  std::shared_ptr<Plan> latest(const View* inputs) const;
+  bool is_segmented() const { return segmented_.load(std::memory_order_relaxed); }
 
   // Plan the first segment for inputs of these shapes, without data. Does nothing where planning needs the data.
   void warm(const View* inputs);
 
   // Run, as a whole if possible; the outputs are made here.
-  std::vector<Made> run(const View* inputs);
+  std::vector<Made> run(const View* inputs, const Cancel* cancel);
 
   // Run by segments; the outputs are made here.
-  std::vector<Made> run_segments(const View* inputs, std::vector<StepTime>* times, const std::atomic<bool>* cancel);
+  std::vector<Made> run_segments(const View* inputs, std::vector<StepTime>* times, const Cancel* cancel);
 
   Pool& pool() { return shared_pool(d_.threads); }
-  size_t plan_bytes();
-  // Forget all plans (and the arenas of runs that are over).
+  struct Memory {
+    size_t arenas = 0, plans = 0;
+    std::unordered_map<const Buffer*, size_t> packed;
+  };
+  // Adds what this program and its bodies hold.
+  void count(Memory& m);
+  // Forget all plans but the latest, and the arenas of runs that are over.
   void trim();
 
  private:

@@ -39,9 +39,9 @@ bool truth(const Shape& shape, const void* data) {
 }
 
 // Runs a body; a failure in it names the body's node.
-std::vector<Made> run_body(Program& body, const std::vector<View>& inputs) {
+std::vector<Made> run_body(Program& body, const std::vector<View>& inputs, const Runtime& rt) {
   try {
-    return body.run(inputs.data());
+    return body.run(inputs.data(), rt.cancel);
   } catch (const OpError& e) {
     const std::string text = e.what();
     const size_t end = text.find('\n');
@@ -58,9 +58,9 @@ std::vector<View> captured(const Op& op, const std::vector<Seen>& in, size_t bod
   return views;
 }
 
-std::vector<Made> run_if(const Op& op, const std::vector<Seen>& in, Runtime&) {
+std::vector<Made> run_if(const Op& op, const std::vector<Seen>& in, Runtime& rt) {
   const size_t branch = truth(in.at(0).shape, in[0].data) ? 0 : 1;
-  return run_body(*op.bodies.at(branch), captured(op, in, branch));
+  return run_body(*op.bodies.at(branch), captured(op, in, branch), rt);
 }
 
 // The slices of all iterations along a new axis; without iterations an empty tensor of the declared type.
@@ -100,7 +100,7 @@ struct Iterations {
   }
 };
 
-std::vector<Made> run_loop(const Op& op, const std::vector<Seen>& in, Runtime&) {
+std::vector<Made> run_loop(const Op& op, const std::vector<Seen>& in, Runtime& rt) {
   Iterations it;
   const size_t own = static_cast<size_t>(op.attrs.get("own_inputs", 0));
   for (size_t i = 2; i < own; i++) it.states.push_back(hold(in[i]));
@@ -118,7 +118,7 @@ std::vector<Made> run_loop(const Op& op, const std::vector<Seen>& in, Runtime&) 
     views.assign({View{&i, Shape()}, condition.view});
     for (const Held& s : it.states) views.push_back(s.view);
     views.insert(views.end(), captures.begin(), captures.end());
-    const auto results = run_body(*op.bodies[0], views);
+    const auto results = run_body(*op.bodies[0], views, rt);
     it.take(results, 1);
     condition = hold(results[0]);
     go = truth(condition.view.shape, condition.view.data);
@@ -144,7 +144,7 @@ Held axis_first(const Seen& x, int64_t axis) {
   return hold(m);
 }
 
-std::vector<Made> run_scan(const Op& op, const std::vector<Seen>& in, Runtime&) {
+std::vector<Made> run_scan(const Op& op, const std::vector<Seen>& in, Runtime& rt) {
   const size_t own = static_cast<size_t>(op.attrs.get("own_inputs", 0)), scans = static_cast<size_t>(op.attrs.get("num_scan_inputs", 0)), stacked = static_cast<size_t>(op.attrs.get("stacked", 0));
   if (scans > own) throw OpError("num_scan_inputs exceeds the number of inputs");
   auto numbers = [&](const char* name, size_t n) {
@@ -174,7 +174,7 @@ std::vector<Made> run_scan(const Op& op, const std::vector<Seen>& in, Runtime&) 
       views.push_back({static_cast<const char*>(sequences[i].view.data) + static_cast<size_t>(in_back[i] ? steps - 1 - t : t) * bytes_of(one, sequences[i].dtype), one});
     }
     views.insert(views.end(), captures.begin(), captures.end());
-    it.take(run_body(*op.bodies[0], views), 0);
+    it.take(run_body(*op.bodies[0], views, rt), 0);
   }
   std::vector<Made> out;
   for (const Held& s : it.states) out.push_back(give(s));

@@ -121,12 +121,6 @@ void strassen_step(const void* args, Runtime& rt) {
   });
 }
 
-std::shared_ptr<Buffer> pack_strassen(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n) {
-  auto buffer = lasting_buffer(static_cast<size_t>(kernels().strassen_packed_size(k, n)) * sizeof(float));
-  kernels().strassen_pack(PackB{b, stride_k, stride_n, static_cast<float*>(buffer->data), k, n}, 0, n / 2 / kernels().gemm_panel(n / 2));
-  return buffer;
-}
-
 // A batch of products with B packed while running: one chunk does one (batch, run of rows).
 struct BatchArgs {
   Gemm g;
@@ -238,40 +232,40 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Operand a, O
     bind(p, g.e.residual, residual);
   };
   const bool constant = p.is_const(1) && b_batch == 1;
-  if (constant && p.option("strassen", 1) && kernels().strassen_pays(batch * d.m, d.n, d.k)) {
-    const std::string key = std::string("strassen:") + isa_name(current_isa()) + (trans_b ? ":t" : ":n");
-    auto packed = p.pack(1, key, [&](const void* data) { return pack_strassen(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n); });
-    const int64_t m = batch * d.m, width = kernels().gemm_panel(d.n / 2), pairs = d.n / 2 / width;
-    // Nearly equal blocks of rows: long ones read the weights seldom, shorter ones find their A and sums in L2.
-    const int64_t most = std::max<int64_t>(136, 51200 / d.k), blocks = (m + most - 1) / most, block = (m + blocks - 1) / blocks;
-    const int64_t rows = (block + 1) / 2, buffer_floats = round_up(3 * rows * width, 16);
-    const int64_t row_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(blocks, 2), pair_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(pairs, 2 * p.threads());
-    const size_t sums = p.scratch(static_cast<size_t>(4 * blocks * rows * (d.k / 2)) * sizeof(float));
-    const size_t buffers = p.scratch(static_cast<size_t>(row_chunks * pair_chunks * buffer_floats) * sizeof(float));
-    auto* args = p.emit<StrassenArgs>(strassen_step);
-    fill(args->s.g, m);
-    p.bind_packed(args->s.g.b, packed);
-    p.bind_scratch(args->s.sums, sums);
-    p.bind_scratch(args->s.buffers, buffers);
-    args->s.block = block;
-    args->s.blocks = (m + block - 1) / block;
-    args->pairs = pairs;
-    args->row_chunks = row_chunks;
-    args->pair_chunks = pair_chunks;
-    args->buffer_floats = buffer_floats;
-    args->strassen = kernels().strassen;
-    args->sums = kernels().strassen_sums;
-    return;
-  }
   if (constant) {
     const std::string key = std::string("gemm:") + isa_name(current_isa()) + (trans_b ? ":t" : ":n");
     auto packed = p.pack(1, key, [&](const void* data) { return pack(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n); });
+    const int64_t m = batch * d.m, width = kernels().gemm_panel(d.n);
+    if (p.option("strassen", 1) && kernels().strassen_pays(m, d.n, d.k)) {
+      const int64_t pairs = d.n / 2 / width;
+      // Nearly equal blocks of rows: long ones read the weights seldom, shorter ones find their A and sums in L2.
+      const int64_t most = std::max<int64_t>(200, 51200 / d.k), blocks = (m + most - 1) / most, block = (m + blocks - 1) / blocks;
+      const int64_t rows = (block + 1) / 2, buffer_floats = round_up(kernels().strassen_buffer(block, d.n, d.k), 16);
+      const int64_t row_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(blocks, 2), pair_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(pairs, 2 * p.threads());
+      const size_t sums = p.scratch(static_cast<size_t>(4 * blocks * rows * (d.k / 2)) * sizeof(float));
+      const size_t buffers = p.scratch(static_cast<size_t>(row_chunks * pair_chunks * buffer_floats) * sizeof(float));
+      auto* args = p.emit<StrassenArgs>(strassen_step);
+      fill(args->s.g, m);
+      p.bind_packed(args->s.g.b, packed);
+      p.bind_next_weights(args->s.g.next);
+      p.bind_scratch(args->s.sums, sums);
+      p.bind_scratch(args->s.buffers, buffers);
+      args->s.block = block;
+      args->s.blocks = (m + block - 1) / block;
+      args->pairs = pairs;
+      args->row_chunks = row_chunks;
+      args->pair_chunks = pair_chunks;
+      args->buffer_floats = buffer_floats;
+      args->strassen = kernels().strassen;
+      args->sums = kernels().strassen_sums;
+      return;
+    }
     auto* args = p.emit<PackedArgs>(packed_step);
     fill(args->g, batch * d.m);
     args->gemm = kernels().gemm;
     p.bind_packed(args->g.b, packed);
     p.bind_next_weights(args->g.next);
-    args->g.next_bytes = kernels().gemm_panel(d.n) * d.k * 4;
+    args->g.next_bytes = width * d.k * 4;
     cut(args, p.threads());
     return;
   }

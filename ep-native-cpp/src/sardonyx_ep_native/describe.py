@@ -9,15 +9,15 @@ import numpy as np
 
 from sardonyx.ep import CompileContext
 from sardonyx.ir.graph import Graph, Value
-from sardonyx.ir.tensor import Tensor
 from sardonyx_ep_native.bodies import describe_bodies
 from sardonyx_ep_native.claims import DTYPES
 
-__all__ = ["BLOCKED", "describe"]
+__all__ = ["BLOCKED", "describe", "held"]
 
 # Names (of values of the subgraph) that lie in the channel-blocked layout; set by the layout rule.
 BLOCKED = "sx_blocked"
 SHARED = 1 << 14
+_PACKING = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm", "FusedMatMul"})
 _OPTIONS = ("winograd", "strassen", "deterministic", "plan_cache")
 
 
@@ -33,7 +33,7 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
             return -1
         if v not in ids:
             ids[v] = len(values)
-            array, identity, mapped = (None, "", False) if v.const is None else _constant(v.const)
+            array, identity, mapped = (None, "", False) if v.const is None else _constant(v)
             dtype = v.const.dtype if v.const is not None else v.dtype
             assert dtype is not None
             values.append((v.name, index[dtype], int(v in blocked), array, identity, mapped))
@@ -64,12 +64,28 @@ def _attribute(a: Any) -> Any:
     return list(a) if isinstance(a, tuple) else a
 
 
-def _constant(tensor: Tensor) -> tuple[np.ndarray, str, bool]:
-    """The constant's bytes (a view of the model where possible, which need not be aligned), what identifies them across
-    sessions, and whether they are a mapped file's."""
+def _constant(v: Value) -> tuple[Any, str, bool]:
+    """A constant's bytes (a view of the model where possible, which need not be aligned), what identifies them across
+    sessions, and whether they are a mapped file's. Large weights that are computed, and only packed, are given as the
+    function that computes them and their shape."""
+    tensor = v.const
+    assert tensor is not None
+    if tensor.is_computed and tensor.nbytes >= SHARED and all(n.op in _PACKING and i == 1 for n, i in v.uses):
+        return (lambda: np.ascontiguousarray(tensor.fresh()), tensor.shape), tensor.known_identity, False
     array = tensor.numpy()
     if not array.flags.c_contiguous:
         return np.ascontiguousarray(array), "", False
-    if tensor.region is None or tensor.nbytes < SHARED:
-        return array, "", False
-    return array, tensor.identity or "", isinstance(tensor.region[0], mmap.mmap)
+    return (
+        array,
+        tensor.known_identity if tensor.nbytes >= SHARED else "",
+        tensor.region is not None and isinstance(tensor.region[0], mmap.mmap),
+    )
+
+
+def held(description: tuple[Any, ...]) -> dict[str, int]:
+    """Bytes of the constants in a description: `mapped` ones, and `weights` held as arrays."""
+    sizes = {"mapped": 0, "weights": 0}
+    for _, _, _, array, _, mapped in description[0]:
+        if isinstance(array, np.ndarray):
+            sizes["mapped" if mapped else "weights"] += array.nbytes
+    return sizes

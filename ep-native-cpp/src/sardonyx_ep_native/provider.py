@@ -12,13 +12,13 @@ import numpy as np
 
 import sardonyx_ep_native
 from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext
-from sardonyx.errors import NodeError
+from sardonyx.errors import NodeError, RunCancelled
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.types import TensorType
 from sardonyx_ep_native import _native
 from sardonyx_ep_native.bodies import fuse
 from sardonyx_ep_native.claims import DTYPES, refusal
-from sardonyx_ep_native.describe import describe
+from sardonyx_ep_native.describe import describe, held
 
 __all__ = ["NativeProvider"]
 
@@ -53,7 +53,9 @@ class NativeExecutable(Executable):
 
     def __init__(self, graph: Graph, context: CompileContext):
         self._nodes = list(graph.nodes)
-        self._program = _native.Program(*describe(graph, context))
+        description = describe(graph, context)
+        self._constants = held(description)
+        self._program = _native.Program(*description)
         self._run = self._program.run
         if all(isinstance(v.type, TensorType) and v.type.is_static for v in graph.inputs):
             self._warm([list(v.shape or ()) for v in graph.inputs])
@@ -66,11 +68,15 @@ class NativeExecutable(Executable):
     def run(self, inputs: list[Any], *, outputs: list[Any] | None = None, ctx: RunContext | None = None) -> list[Any]:
         """Run the program."""
         try:
-            if ctx is None or ctx.record is None:
+            if ctx is None or (ctx.record is None and not ctx.flags):
                 return self._run(inputs)
-            results, times = self._program.run_timed(inputs)
+            if ctx.record is None:
+                return self._program.run_until(inputs, ctx.flags)
+            results, times = self._program.run_timed(inputs, ctx.flags)
         except _native.NodeFailure as e:
             raise self._explain(str(e)) from None
+        except _native.RunStopped as e:
+            raise RunCancelled(str(e)) from None
         for op, start, end in times:
             if op >= 0:
                 ctx.record(self._nodes[op], start, end, ())
@@ -88,6 +94,14 @@ class NativeExecutable(Executable):
                 return None
 
         return entry
+
+    def memory(self) -> dict[str, int]:
+        """Constants used where they lie in the file or held as arrays, packed weights, arenas and the number of plans."""
+        return self._constants | self._program.memory()
+
+    def trim(self) -> None:
+        """Forget every plan but the latest, and arenas; packed weights of the latest plan stay."""
+        self._program.trim()
 
     def _explain(self, text: str) -> NodeError:
         name, _, reason = text.partition("\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,12 +22,7 @@ def aligned(tensor: Tensor) -> np.ndarray:
         return view
     copy = view.copy()
     copy.flags.writeable = False
-    if tensor.region is not None and isinstance(tensor.region[0], mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        mapped, offset, length = tensor.region
-        start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
-        end = (offset + length) // mmap.PAGESIZE * mmap.PAGESIZE
-        if end > start:
-            mapped.madvise(mmap.MADV_DONTNEED, start, end - start)
+    tensor.release()
     return copy
 
 

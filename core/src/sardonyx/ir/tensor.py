@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,13 @@ class Tensor:
             where = self._place() or hashlib.sha256(np.ascontiguousarray(self.numpy()).view(np.uint8).data).hexdigest()
             self._identity = f"{where} {self.dtype} {self.shape}"
         return self._identity
+
+    @property
+    def known_identity(self) -> str:
+        """`identity` where it takes no reading of the values, else ""."""
+        if self._identity is None and self._place() is None:
+            return ""
+        return self.identity or ""
 
     def _place(self) -> str | None:
         if self.region is None:
@@ -110,6 +118,28 @@ class Tensor:
                 return array
             self._array = array
         return self._array
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the values are computed from other tensors, and nobody has kept them so far."""
+        return self.region is None and self._array is None
+
+    def fresh(self) -> np.ndarray:
+        """As numpy(), but computed values are not kept."""
+        if not self.is_computed:
+            return self.numpy()
+        assert self._read is not None
+        return self._read()
+
+    def release(self) -> None:
+        """Give back the memory pages of a mapped file that these values fill; they are read again when needed."""
+        if self.region is None or not isinstance(self.region[0], mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        mapped, offset, length = self.region
+        start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
+        end = (offset + length) // mmap.PAGESIZE * mmap.PAGESIZE
+        if end > start:
+            mapped.madvise(mmap.MADV_DONTNEED, start, end - start)
 
     def adopt(self, array: np.ndarray) -> None:
         """Hold this array, which has the same values and is not written to, instead of an own one."""

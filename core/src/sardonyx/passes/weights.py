@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import numpy as np
@@ -21,23 +22,30 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
 
 
-def derived(value: Value, shape: tuple[int, ...], function: Callable[[np.ndarray], np.ndarray], name: str = "") -> Value:
-    """A constant of `shape` and the dtype of constant `value` that holds function(its array), computed lazily if large."""
+def derived(value: Value, shape: tuple[int, ...], function: Callable[[np.ndarray], np.ndarray], name: str = "", recipe: str = "") -> Value:
+    """A constant of `shape` and the dtype of constant `value` that holds function(its array), computed lazily if large.
+    Equal `recipe`s, where given, mean equal functions, so that sessions of one file can share what they make."""
     tensor = value.const
     assert tensor is not None
 
     def read() -> np.ndarray:
-        return np.asarray(function(tensor.numpy())).astype(tensor.dtype, copy=False)
+        array = np.asarray(function(tensor.numpy())).astype(tensor.dtype, copy=False)
+        tensor.release()
+        return array
 
+    known = tensor.known_identity if recipe else ""
+    identity = f"{known} {recipe} {shape}" if known else None
     if tensor.nbytes <= LARGE:
         return constant(read(), name or value.name)
-    return Value(name or value.name, TensorType(tensor.dtype, shape), Tensor(tensor.dtype, shape, read=read))
+    return Value(name or value.name, TensorType(tensor.dtype, shape), Tensor(tensor.dtype, shape, read=read, identity=identity))
 
 
 def times(value: Value, factor: np.ndarray) -> Value:
     """A constant of value * factor, where the factor broadcasts into the value's shape."""
     assert value.const is not None
-    return derived(value, value.const.shape, lambda w: wide(w) * factor.astype(wide(w).dtype))
+    digest = hashlib.sha256(np.ascontiguousarray(factor).tobytes()).hexdigest()
+    recipe = f"times {factor.dtype}{factor.shape} {digest}"
+    return derived(value, value.const.shape, lambda w: wide(w) * factor.astype(wide(w).dtype), recipe=recipe)
 
 
 def channel_vector(value: Value | None, rank: int | None, channels: int | None) -> np.ndarray | None:

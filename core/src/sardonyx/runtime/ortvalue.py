@@ -25,7 +25,7 @@ class OrtValue:
         """An OrtValue over a contiguous array (copied if it is not)."""
         _host(device_type)
         array = np.asarray(numpy_obj)
-        return OrtValue(array if array.flags.c_contiguous else np.ascontiguousarray(array), device_type, device_id)
+        return OrtValue(array if array.flags.c_contiguous else np.asarray(array, order="C"), device_type, device_id)
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, onnx_element_type: int) -> OrtValue:
@@ -33,7 +33,7 @@ class OrtValue:
         dtype = from_onnx(onnx_element_type)
         if data.dtype.itemsize != dtype.itemsize:
             raise InvalidInput(f"{data.dtype} has {data.dtype.itemsize} bytes per element, {dtype_name(dtype)} has {dtype.itemsize}")
-        return OrtValue(np.ascontiguousarray(data).view(dtype))
+        return OrtValue(np.asarray(data, order="C").view(dtype))
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape: Any, element_type: Any = np.float32, device_type: str = "cpu", device_id: int = 0) -> OrtValue:

@@ -87,7 +87,7 @@ class ExpectStep:
 
 def upload(allocator: Allocator) -> Callable[[Any], Any]:
     """A function that copies host arrays to the device."""
-    return lambda value: allocator.from_host(np.ascontiguousarray(value))
+    return lambda value: allocator.from_host(np.asarray(value, order="C"))
 
 
 def download(allocator: Allocator) -> Callable[[Any], Any]:

@@ -108,7 +108,7 @@ class Planner:
             if v.const is not None:
                 slot = new(v, space)
                 value = v.const.numpy()
-                preset[slot] = value if space == "host" else allocators[space].from_host(np.ascontiguousarray(value))
+                preset[slot] = value if space == "host" else allocators[space].from_host(np.asarray(value, order="C"))
                 return slot
             source = home[v]
             if source != "host" and space != "host":

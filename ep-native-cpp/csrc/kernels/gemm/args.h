@@ -39,11 +39,11 @@ struct PackB {
 };
 
 // A product by one level of Strassen-Winograd (7 half-size products for 8). Rows come in blocks of `block`; of each the
-// upper and lower half are the matrix halves. g.b is packed by strassen_pack.
+// upper and lower half are the matrix halves.
 struct Strassen {
   Gemm g;
   float* sums;      // S1..S4: [4][blocks * half_block][k / 2]
-  float* buffers;   // per chunk in flight: 3 x half_block x panel
+  float* buffers;   // per chunk in flight: strassen_buffer
   int64_t block, blocks;
 };
 

@@ -5,15 +5,15 @@
 namespace sx {
 namespace SX_ISA {
 
-int64_t gemm_panel(int64_t n) { return (is_wide(n) ? kWide : kNarrow) * W; }
+int64_t gemm_panel(int64_t n) { return panel_width(n); }
 
 int64_t gemm_packed_size(int64_t k, int64_t n) {
-  const int64_t width = gemm_panel(n);
+  const int64_t width = panel_width(n);
   return (n + width - 1) / width * width * k;
 }
 
 void pack_b(const PackB& p, int64_t first, int64_t last) {
-  const int64_t width = gemm_panel(p.n);
+  const int64_t width = panel_width(p.n);
   for (int64_t panel = first; panel < last; panel++) {
     const int64_t col = panel * width, cols = p.n - col < width ? p.n - col : width;
     float* out = p.out + panel * width * p.k;

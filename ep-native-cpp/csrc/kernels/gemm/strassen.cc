@@ -1,7 +1,7 @@
 // One level of Strassen's algorithm in Winograd's form, for products with constant weights.
 //
-// B's seven combinations are formed in double when packed, per pair of panels (column j of the left half, column j of the
-// right half): B11, B21, T2, T3, -T4, T1, B22, each [k / 2][panel]. A's sums S1..S4 are formed once per block of rows.
+// B is packed as for a plain product. Its combinations T1..T4 are formed per pair of panels (column j of the left half,
+// column j of the right half) and block of rows, as they are used. A's sums S1..S4 are formed once per block of rows.
 // Per pair, with the accumulators started from a buffer of half a block of rows:
 //   p1 = A11 B11; C11 = p1 + A12 B21; u2 = p1 + S2 T2; u3 = u2 + S3 T3; C21 = u3 + A22 (-T4);
 //   p5 = S1 T1; C22 = u3 + p5; C12 = (u2 + p5) + S4 B22.
@@ -12,54 +12,11 @@
 namespace sx {
 namespace SX_ISA {
 
-enum Part { kB11, kB21, kT2, kT3, kMinusT4, kT1, kB22, kParts };
-
 bool strassen_pays(int64_t m, int64_t n, int64_t k) {
-  const int64_t pair = 2 * (is_wide(n / 2) ? kWide : kNarrow) * W;
-  return SX_WIDTH > 4 && m >= 96 && n >= 256 && k >= 256 && k % 2 == 0 && n % pair == 0;
+  return SX_WIDTH > 4 && m >= 96 && n >= 256 && k >= 256 && k % 2 == 0 && n % (2 * panel_width(n)) == 0;
 }
 
-static int64_t panel_of(int64_t n) { return (is_wide(n / 2) ? kWide : kNarrow) * W; }
-
-int64_t strassen_packed_size(int64_t k, int64_t n) { return kParts * (k / 2) * (n / 2); }
-
-constexpr int64_t kBlockRows = 16, kMostColumns = 4 * W;
-
-// A row of the seven combinations, `part` floats apart, in double.
-static void combine(const float* b11, const float* b21, const float* b12, const float* b22, int64_t width, float* __restrict out, int64_t part) {
-  for (int64_t j = 0; j < width; j++) {
-    const double t1 = static_cast<double>(b12[j]) - static_cast<double>(b11[j]), t2 = static_cast<double>(b22[j]) - t1;
-    out[kB11 * part + j] = b11[j];
-    out[kB21 * part + j] = b21[j];
-    out[kT2 * part + j] = static_cast<float>(t2);
-    out[kT3 * part + j] = static_cast<float>(static_cast<double>(b22[j]) - static_cast<double>(b12[j]));
-    out[kMinusT4 * part + j] = static_cast<float>(static_cast<double>(b21[j]) - t2);
-    out[kT1 * part + j] = static_cast<float>(t1);
-    out[kB22 * part + j] = b22[j];
-  }
-}
-
-void strassen_pack(const PackB& p, int64_t first, int64_t last) {
-  float quarter[4][kBlockRows][kMostColumns];
-  const int64_t width = panel_of(p.n), k2 = p.k / 2, n2 = p.n / 2, part = k2 * width;
-  for (int64_t pair = first; pair < last; pair++) {
-    float* out = p.out + pair * kParts * part;
-    // Blocks of k, so that rows of a transposed B are read in whole lines.
-    for (int64_t i0 = 0; i0 < k2; i0 += kBlockRows) {
-      const int64_t rows = k2 - i0 < kBlockRows ? k2 - i0 : kBlockRows;
-      for (int q = 0; q < 4; q++) {
-        const float* from = p.b + (i0 + (q & 1) * k2) * p.stride_k + (pair * width + (q >> 1) * n2) * p.stride_n;
-        if (p.stride_n == 1) {
-          for (int64_t i = 0; i < rows; i++) __builtin_memcpy(quarter[q][i], from + i * p.stride_k, width * sizeof(float));
-        } else {
-          for (int64_t j = 0; j < width; j++)
-            for (int64_t i = 0; i < rows; i++) quarter[q][i][j] = from[i * p.stride_k + j * p.stride_n];
-        }
-      }
-      for (int64_t i = 0; i < rows; i++) combine(quarter[0][i], quarter[1][i], quarter[2][i], quarter[3][i], width, out + (i0 + i) * width, part);
-    }
-  }
-}
+int64_t strassen_buffer(int64_t block, int64_t n, int64_t k) { return (3 * ((block + 1) / 2) + k / 2) * panel_width(n); }
 
 // Rows of a block: [first, first + upper) and [first + upper, first + upper + lower).
 struct Half {
@@ -137,12 +94,11 @@ static void stage_rows(int rows, const Gemm& g, const Stage& t, int64_t r0, int6
     stage_rows<MR - 1, NV>(rows, g, t, r0, k2, next, step);
 }
 
+// `next`, if not null: as many floats as the panel has, to fetch into L2 meanwhile.
 template <int MR, int NV>
-static void stage(const Gemm& g, const Stage& t, int64_t rows, int64_t k2) {
-  // Prefetch the panel that follows this one: two lines per four k-steps would be one too many for two row tiles.
-  const int64_t bytes = NV * W * k2 * static_cast<int64_t>(sizeof(float));
-  const char* next = reinterpret_cast<const char*>(t.panel) + bytes;
-  const char* end = next + bytes;
+static void stage(const Gemm& g, const Stage& t, int64_t rows, int64_t k2, const float* ahead) {
+  const char* next = reinterpret_cast<const char*>(ahead ? ahead : t.panel);
+  const char* end = ahead ? next + NV * W * k2 * static_cast<int64_t>(sizeof(float)) : next;
   const int64_t tiles = (rows + MR - 1) / MR;
   for (int64_t i = 0, row = 0; i < tiles; i++) {
     const int64_t n = (rows - row + (tiles - i) - 1) / (tiles - i);
@@ -151,24 +107,36 @@ static void stage(const Gemm& g, const Stage& t, int64_t rows, int64_t k2) {
   }
 }
 
+// out = f(vectors at i) over n floats, a multiple of W.
+template <typename F>
+static inline void form(float* out, int64_t n, F f) {
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < n; i += W) *reinterpret_cast<vf*>(out + i) = f(i);
+}
+
 template <int MR, int NV>
 static void pairs(const Strassen& s, int64_t b0, int64_t b1, int64_t pair0, int64_t pair1, float* buffers) {
   constexpr int64_t width = NV * W;
   const Gemm& g = s.g;
   const int64_t k2 = g.k / 2, n2 = g.n / 2, part = k2 * width, rows = (s.block + 1) / 2;
-  float *u2 = buffers, *u3 = u2 + rows * width, *p5 = u3 + rows * width;
+  float *t = buffers, *u2 = t + part, *u3 = u2 + rows * width, *p5 = u3 + rows * width;
   for (int64_t b = b0; b < b1; b++) {
     const Half h = half(s, b);
     const float *a11 = g.a + h.first * g.lda, *a12 = a11 + k2, *a22 = a12 + h.upper * g.lda;
     for (int64_t pair = pair0; pair < pair1; pair++) {
-      const float* w = g.b + pair * kParts * part;
+      const float *b11 = g.b + 2 * pair * part, *b21 = b11 + part, *b12 = b11 + n2 * g.k, *b22 = b12 + part;
+      const float* next = pair + 1 < pair1 ? b11 + 2 * part : b + 1 < b1 ? g.b + 2 * pair0 * part : reinterpret_cast<const float*>(g.next);
       const int64_t left = pair * width, right = n2 + left, low = h.first + h.upper;
-      stage<MR, NV>(g, {a11, g.lda, w + kB11 * part, nullptr, u2, 0, 0}, h.upper, k2);
-      stage<MR, NV>(g, {a12, g.lda, w + kB21 * part, u2, nullptr, h.first, left}, h.upper, k2);
-      stage<MR, NV>(g, {sum(s, 2, b), k2, w + kT2 * part, u2, u2, 0, 0}, h.upper, k2);
-      stage<MR, NV>(g, {sum(s, 3, b), k2, w + kT3 * part, u2, u3, 0, 0}, h.lower, k2);
-      stage<MR, NV>(g, {a22, g.lda, w + kMinusT4 * part, u3, nullptr, low, left}, h.lower, k2);
-      stage<MR, NV>(g, {sum(s, 1, b), k2, w + kT1 * part, nullptr, p5, 0, 0}, h.upper, k2);
+      stage<MR, NV>(g, {a11, g.lda, b11, nullptr, u2, 0, 0}, h.upper, k2, b12);
+      stage<MR, NV>(g, {a12, g.lda, b21, u2, nullptr, h.first, left}, h.upper, k2, b22);
+      form(t, part, [&](int64_t i) { return load(b22 + i) - (load(b12 + i) - load(b11 + i)); });
+      stage<MR, NV>(g, {sum(s, 2, b), k2, t, u2, u2, 0, 0}, h.upper, k2, nullptr);
+      form(t, part, [&](int64_t i) { return load(b22 + i) - load(b12 + i); });
+      stage<MR, NV>(g, {sum(s, 3, b), k2, t, u2, u3, 0, 0}, h.lower, k2, nullptr);
+      form(t, part, [&](int64_t i) { return load(b21 + i) - (load(b22 + i) - (load(b12 + i) - load(b11 + i))); });
+      stage<MR, NV>(g, {a22, g.lda, t, u3, nullptr, low, left}, h.lower, k2, nullptr);
+      form(t, part, [&](int64_t i) { return load(b12 + i) - load(b11 + i); });
+      stage<MR, NV>(g, {sum(s, 1, b), k2, t, nullptr, p5, 0, 0}, h.upper, k2, next);
       for (int64_t r = 0; r < h.lower; r++) {
         vf acc[1][NV];
 #pragma GCC unroll 4
@@ -177,13 +145,13 @@ static void pairs(const Strassen& s, int64_t b0, int64_t b1, int64_t pair0, int6
         put_tile<1, NV>(g, low + r, right, acc);
       }
       for (int64_t i = 0; i < h.upper * width; i += W) store(u2 + i, load(u2 + i) + load(p5 + i));
-      stage<MR, NV>(g, {sum(s, 4, b), k2, w + kB22 * part, u2, nullptr, h.first, right}, h.upper, k2);
+      stage<MR, NV>(g, {sum(s, 4, b), k2, b22, u2, nullptr, h.first, right}, h.upper, k2, next ? next + part : nullptr);
     }
   }
 }
 
 void strassen(const Strassen& s, int64_t b0, int64_t b1, int64_t pair0, int64_t pair1, float* buffers) {
-  if (is_wide(s.g.n / 2))
+  if (is_wide(s.g.n))
     pairs<kWideRows, kWide>(s, b0, b1, pair0, pair1, buffers);
   else
     pairs<kNarrowRows, kNarrow>(s, b0, b1, pair0, pair1, buffers);

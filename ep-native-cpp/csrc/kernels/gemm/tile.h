@@ -19,6 +19,7 @@ constexpr int kWide = 2, kWideRows = 6, kNarrow = 2, kNarrowRows = 6;
 #endif
 // Whether a matrix of n columns takes the wide panels.
 static inline bool is_wide(int64_t n) { return kWide != kNarrow && n % (kWide * W) == 0; }
+static inline int64_t panel_width(int64_t n) { return (is_wide(n) ? kWide : kNarrow) * W; }
 
 template <int MR, int NV>
 static inline __attribute__((always_inline)) void tile_product(const float* a, int64_t lda, const float* b, int64_t k, const char*& next, int64_t next_step,

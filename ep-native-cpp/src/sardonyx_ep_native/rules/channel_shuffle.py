@@ -41,15 +41,21 @@ def _shuffle(value: Value | None) -> Node | None:
 
 def _absorb(node: Node, graph: Graph) -> Outcome:
     """Conv(BlockShuffle(x)): the shuffle goes behind a depthwise convolution, and into any other."""
-    shuffle, out, weights = _shuffle(node.inputs[0]), node.outputs[0], node.const(1)
+    shuffle, out, weights = _shuffle(node.inputs[0]), node.outputs[0], node.inputs[1]
     if shuffle is None or out is None:
         return None
-    if weights is None or "input_shuffle" in node.attrs or any(v is not None for v in node.inputs[4:]):
+    if (
+        weights is None
+        or weights.const is None
+        or "weights_turned" in node.attrs
+        or "input_shuffle" in node.attrs
+        or any(v is not None for v in node.inputs[4:])
+    ):
         return no("its weights are no constants, or its input is arranged already")
     x, groups, g = shuffle.inputs[0], node.attrs.get("group", 1), shuffle.attrs["group"]
-    channels = weights.shape[1] * groups
+    channels = weights.const.shape[1] * groups
     edit = Edit(node, shuffle)
-    if not (groups == channels == weights.shape[0] and groups > 1):
+    if not (groups == channels == weights.const.shape[0] and groups > 1):
         attrs = {**node.attrs, "input_shuffle": g}
         return edit.replace(out, edit.add("Conv", [x, *node.inputs[1:]], attrs, domain="sx", like=out))
     bias = node.input(2)
@@ -57,7 +63,7 @@ def _absorb(node: Node, graph: Graph) -> Outcome:
         return no("it has a residual, or its bias is no constant")
     # Channel k * (C / g) + j of x is channel j * g + k after the shuffle.
     order = np.arange(channels).reshape(-1, g).T.reshape(-1)
-    inputs = [x, constant(weights[order], f"{node.name}/weights")]
+    inputs = [x, constant(weights.const.numpy()[order], f"{node.name}/weights")]
     if bias is not None and bias.const is not None:
         inputs.append(constant(bias.const.numpy()[order], f"{node.name}/bias"))
     y = edit.add("Conv", inputs, dict(node.attrs), domain=node.domain, like=out)

@@ -53,12 +53,12 @@ def norm_of_channels(node: Node, graph: Graph) -> Outcome:
 @rule("MatMul")
 def product_of_channels(node: Node, graph: Graph) -> Outcome:
     """A product with a constant matrix: a 1x1 convolution."""
-    x, out, matrix = _first(node.inputs[0]), node.outputs[0], node.const(1)
+    x, out, matrix = _first(node.inputs[0]), node.outputs[0], node.inputs[1]
     if x is None or out is None:
         return None
-    if matrix is None or matrix.ndim != 2 or matrix.dtype != np.float32:
+    if matrix is None or matrix.const is None or matrix.rank != 2 or matrix.dtype != np.float32:
         return no("its second operand is no constant matrix")
-    return _sunk(Edit(node), out, "Conv", [x, node.inputs[1]], {"kernel_shape": [1, 1], "weights_turned": 1}, "sx")
+    return _sunk(Edit(node), out, "Conv", [x, matrix], {"kernel_shape": [1, 1], "weights_turned": 1}, "sx")
 
 
 @rule("Add", "Mul", "Sub")

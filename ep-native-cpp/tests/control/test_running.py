@@ -1,0 +1,99 @@
+"""Runs that are stopped, what programs hold, and what they give back."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import sardonyx
+from sardonyx.errors import RunCancelled
+
+F = TensorProto.FLOAT
+
+
+def chain(n, size=256):
+    """n products with constant matrices, each of its own."""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array((rng.standard_normal((size, size)) / 16).astype("f"), f"w{i}") for i in range(n)]
+    nodes = [helper.make_node("MatMul", [f"t{i}", f"w{i}"], [f"t{i + 1}"]) for i in range(n)]
+    values = [helper.make_tensor_value_info(name, F, ["rows", size]) for name in ("t0", f"t{n}")]
+    graph = helper.make_graph(nodes, "chain", values[:1], values[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+
+
+def native(model):
+    return sardonyx.InferenceSession(model, providers=["native"])
+
+
+def endless():
+    """A Loop whose condition stays true."""
+    one = numpy_helper.from_array(np.ones(1, np.float32), "one")
+    keep = numpy_helper.from_array(np.array(True), "keep")
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["c_out"]), helper.make_node("Add", ["x_in", "one"], ["x_out"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x_in", F, [1]),
+        ],
+        [helper.make_tensor_value_info("c_out", TensorProto.BOOL, []), helper.make_tensor_value_info("x_out", F, [1])],
+        [one],
+    )
+    x, y = helper.make_tensor_value_info("x", F, [1]), helper.make_tensor_value_info("y", F, [1])
+    loop = helper.make_node("Loop", ["", "keep", "x"], ["y"], body=body)
+    graph = helper.make_graph([loop], "g", [x], [y], [keep])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+
+
+@pytest.mark.parametrize("profiling", [False, True])
+def test_a_set_flag_stops_a_run_before_its_first_step(profiling):
+    session = native(chain(3))
+    options = sardonyx.RunOptions()
+    options.terminate = True
+    x = {"t0": np.ones((2, 256), np.float32)}
+    if profiling:
+        so = sardonyx.SessionOptions()
+        so.enable_profiling = True
+        session = sardonyx.InferenceSession(chain(3), so, providers=["native"])
+    with pytest.raises(RunCancelled):
+        session.run(None, x, options)
+    options.terminate = False
+    assert session.run(None, x, options)[0].shape == (2, 256)
+
+
+def test_an_endless_loop_can_be_stopped():
+    session, options = native(endless()), sardonyx.RunOptions()
+    assert {n.ep for n in session.explain().nodes} == {"native"}
+    threading.Timer(0.2, lambda: setattr(options, "terminate", True)).start()
+    start = time.monotonic()
+    with pytest.raises(RunCancelled):
+        session.run(None, {"x": np.zeros(1, np.float32)}, options)
+    assert time.monotonic() - start > 0.1
+
+
+def test_plans_share_their_packed_weights_and_trim_forgets_all_but_one():
+    session = native(chain(4))
+    packed = 4 * 256 * 256 * 4
+    for rows in (1, 2, 7, 300):
+        x = np.random.default_rng(rows).standard_normal((rows, 256)).astype("f")
+        before = session.run(None, {"t0": x})[0]
+    held = session.memory_report().providers["native"]
+    assert held["plans"] == 4
+    assert packed <= held["packed"] < 1.1 * packed
+    assert held["arenas"] > 0
+    session.trim()
+    held = session.memory_report().providers["native"]
+    assert (held["plans"], held["arenas"]) == (1, 0)
+    np.testing.assert_array_equal(session.run(None, {"t0": x})[0], before)
+
+
+def test_sessions_of_one_file_share_packed_weights(tmp_path):
+    file = tmp_path / "chain.onnx"
+    file.write_bytes(chain(2))
+    sessions = [native(str(file)) for _ in range(2)]
+    x = {"t0": np.ones((3, 256), np.float32)}
+    first, second = (s.run(None, x)[0] for s in sessions)
+    np.testing.assert_array_equal(first, second)
