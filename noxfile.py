@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.options.sessions = ["lint", "types", "tests", "native", "conformance"]
 nox.options.reuse_existing_virtualenvs = True
@@ -28,6 +29,13 @@ CLIENTS = {
     "magika_files": ["magika"],
     "silero_speech": ["silero-vad"],
     "optimum_model": ["optimum-onnx"],
+}
+# skl2onnx 1.20 passes numpy's booleans, which protobuf 7 refuses.
+CONVERTERS = {
+    "from_sklearn": ["skl2onnx", "scikit-learn", "pandas", "protobuf<7"],
+    "from_boosters": ["onnxmltools", "skl2onnx", "scikit-learn", "lightgbm", "xgboost", "packaging", "protobuf<7"],
+    "from_torch": ["torch", "onnxscript"],
+    "from_tensorflow": ["tf2onnx", "tensorflow"],
 }
 
 
@@ -137,6 +145,22 @@ def clients(session: nox.Session, client: str) -> None:
     session.install("onnxruntime", *CLIENTS[client], "./core", "./ep-cpu")
     install_providers(session, *session.posargs)
     session.run("python", "clients/compare.py", client)
+
+
+@nox.session
+@nox.parametrize("source", list(CONVERTERS))
+def converters(session: nox.Session, source: str) -> None:
+    """Models that converters make on the spot predict what their frameworks predict: `nox -s converters [-- native]`."""
+    try:
+        session.install(*CONVERTERS[source], "./core", "./ep-cpu")
+        if source == "from_tensorflow":
+            session.run("python", "-c", "import tf2onnx, tensorflow, sardonyx", silent=True)
+    except CommandFailed:
+        if source != "from_tensorflow":
+            raise
+        session.skip("TensorFlow, tf2onnx and Sardonyx do not install together here, so models of TensorFlow are NOT checked")
+    install_providers(session, *session.posargs)
+    session.run("python", f"converters/{source}.py")
 
 
 @nox.session
