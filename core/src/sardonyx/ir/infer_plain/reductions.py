@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node
-from sardonyx.ir.infer_plain.table import Plain, axes_of, ints, out, register, shape
-from sardonyx.ir.types import ValueType
+from sardonyx.ir.infer_plain.table import Plain, axes_of, ints, register, shape
+from sardonyx.ir.types import Shape
 
 __all__ = ["types"]
 
@@ -15,7 +15,7 @@ types: Plain = {}
 
 @register(types, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")
 @register(types, "ReduceSum", "ReduceSumSquare")
-def reduction(node: Node) -> list[ValueType] | None:
+def reduction(node: Node) -> list[Shape] | None:
     """Dims of 1, or none, in place of the axes; all are meant where none is named."""
     x = shape(node)
     named = ints(node, 1, "axes")
@@ -23,13 +23,13 @@ def reduction(node: Node) -> list[ValueType] | None:
         return None
     axes = axes_of(named, len(x)) if named else range(len(x))
     keep = node.attrs.get("keepdims", 1)
-    return out(node, [1 if i in axes else d for i, d in enumerate(x) if keep or i not in axes])
+    return [tuple([1 if i in axes else d for i, d in enumerate(x) if keep or i not in axes])]
 
 
-@register(types, "ArgMax", "ArgMin")
-def arg(node: Node) -> list[ValueType] | None:
+@register(types, "ArgMax", "ArgMin", dtype=lambda node: np.dtype(np.int64))
+def arg(node: Node) -> list[Shape] | None:
     """A dim of 1, or none, in place of the axis."""
     x = shape(node)
     (axis,) = axes_of([node.attrs.get("axis", 0)], len(x))
     middle = (1,) if node.attrs.get("keepdims", 1) else ()
-    return out(node, (*x[:axis], *middle, *x[axis + 1 :]), np.dtype(np.int64))
+    return [(*x[:axis], *middle, *x[axis + 1 :])]

@@ -2,31 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sardonyx.ir.graph import Node, Value
-from sardonyx.ir.types import Dim, TensorType, ValueType
+from sardonyx.ir.types import Dim, Shape
 
-__all__ = ["Dims", "Infer", "Plain", "Unusual", "axes_of", "broadcast", "given", "ints", "out", "register", "shape"]
+__all__ = [
+    "ANY",
+    "ITSELF",
+    "NONE",
+    "Plain",
+    "Unusual",
+    "axes_of",
+    "broadcast",
+    "given",
+    "ints",
+    "register",
+    "shape",
+]
 
-Dims = tuple[Dim, ...]
-Infer = Callable[[Node], "list[ValueType] | None"]
-# operator -> (first version it holds for, function)
-Plain = dict[str, tuple[int, Infer]]
+ANY, NONE, ITSELF = -1, -2, -3
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How the outputs of an operator are inferred from version `since` on: their shapes where the ranks of all inputs are
+    known, or None to ask onnx, and their dtype. Nothing but the dtype is known where the rank of the input `without_rank` is
+    not: one's index, ANY, NONE (onnx is asked then), or ITSELF (`shapes` copes)."""
+
+    since: int
+    shapes: Callable[[Node], list[Shape] | None]
+    dtype: Callable[[Node], np.dtype | None]
+    without_rank: int
+
+
+Plain = dict[str, Rule]
 
 
 class Unusual(Exception):
     """Raised where a node is not of the form that a function is for."""
 
 
-def register(types: Plain, *ops: str, since: int = 1) -> Callable[[Infer], Infer]:
-    """Register the decorated function for operators from version `since` on."""
+def as_first(node: Node) -> np.dtype | None:
+    """The dtype of the first input."""
+    return given(node, 0).dtype
 
-    def decorate(function: Infer) -> Infer:
-        types.update((op, (since, function)) for op in ops)
+
+def register(
+    types: Plain, *ops: str, since: int = 1, dtype: Callable[[Node], np.dtype | None] = as_first, without_rank: int = 0
+) -> Callable[[Callable[[Node], list[Shape] | None]], Callable[[Node], list[Shape] | None]]:
+    """Register the decorated function as the `shapes` of a Rule for operators."""
+
+    def decorate(function: Callable[[Node], list[Shape] | None]) -> Callable[[Node], list[Shape] | None]:
+        types.update((op, Rule(since, function, dtype, without_rank)) for op in ops)
         return function
 
     return decorate
@@ -40,17 +72,12 @@ def given(node: Node, index: int) -> Value:
     return v
 
 
-def shape(node: Node, index: int = 0, rank: int = 0) -> Dims:
+def shape(node: Node, index: int = 0, rank: int = 0) -> tuple[Dim, ...]:
     """The shape of an input that has to be there, of at least `rank` dims."""
     found = given(node, index).shape
     if found is None or len(found) < rank:
         raise Unusual
     return found
-
-
-def out(node: Node, dims: Iterable[Dim], dtype: np.dtype | None = None) -> list[ValueType]:
-    """One output of these dims, of the dtype of the first input or another."""
-    return [TensorType(dtype if dtype is not None else given(node, 0).dtype, tuple(dims))]
 
 
 def ints(node: Node, index: int, attribute: str | None = None) -> list[int] | None:
@@ -73,7 +100,7 @@ def axes_of(values: Sequence[int], rank: int) -> list[int]:
     return axes
 
 
-def broadcast(shapes: Sequence[Dims]) -> Dims:
+def broadcast(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
     """The broadcast shape: a number above 1 wins, one symbol stays, different symbols leave a dim open."""
     first = shapes[0]
     if all(s == first for s in shapes) and None not in first:

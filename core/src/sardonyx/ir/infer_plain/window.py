@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ir.graph import Node
-from sardonyx.ir.infer_plain.table import Dims, Plain, Unusual, out, register, shape
-from sardonyx.ir.types import Dim, ValueType
+from sardonyx.ir.infer_plain.table import Plain, Unusual, register, shape
+from sardonyx.ir.types import Dim, Shape
 
 __all__ = ["types"]
 
@@ -14,32 +14,32 @@ types: Plain = {}
 
 
 @register(types, "Conv")
-def conv(node: Node) -> list[ValueType] | None:
+def conv(node: Node) -> list[Shape] | None:
     """One channel per filter."""
     x, w = shape(node, 0, rank=3), shape(node, 1)
     if len(w) != len(x):
         return None
-    return out(node, (x[0], w[0], *_windows(node, x[2:], w[2:])))
+    return [(x[0], w[0], *_windows(node, x[2:], w[2:]))]
 
 
 @register(types, "AveragePool", "MaxPool")
-def pool(node: Node) -> list[ValueType] | None:
+def pool(node: Node) -> list[Shape] | None:
     """Every channel by itself; without the indices."""
     x = shape(node, rank=3)
     if len(node.outputs) != 1:
         return None
-    return out(node, (*x[:2], *_windows(node, x[2:], None)))
+    return [(*x[:2], *_windows(node, x[2:], None))]
 
 
 @register(types, "GlobalAveragePool", "GlobalMaxPool")
-def global_pool(node: Node) -> list[ValueType] | None:
+def global_pool(node: Node) -> list[Shape] | None:
     """One element per channel."""
     x = shape(node, rank=2)
-    return out(node, (*x[:2], *(1 for _ in x[2:])))
+    return [(*x[:2], *(1 for _ in x[2:]))]
 
 
 @register(types, "ConvTranspose")
-def conv_transpose(node: Node) -> list[ValueType] | None:
+def conv_transpose(node: Node) -> list[Shape] | None:
     """A channel per filter of each group."""
     x, w = shape(node, 0, rank=3), shape(node, 1)
     if len(w) != len(x) or not isinstance(w[1], int) or node.attrs.get("output_shape"):
@@ -50,10 +50,10 @@ def conv_transpose(node: Node) -> list[ValueType] | None:
     for i, size in enumerate(x[2:]):
         reach = (kernel[i] - 1) * dilations[i] + 1
         spatial.append(strides[i] * (size - 1) + more[i] + reach - pads[i] - pads[i + len(kernel)] if isinstance(size, int) else None)
-    return out(node, (x[0], w[1] * node.attrs.get("group", 1), *spatial))
+    return [(x[0], w[1] * node.attrs.get("group", 1), *spatial)]
 
 
-def _geometry(node: Node, n: int, weights: Dims | None) -> tuple[list[int], list[int], list[int], list[int]]:
+def _geometry(node: Node, n: int, weights: Shape) -> tuple[list[int], list[int], list[int], list[int]]:
     """Kernel, strides, dilations and pads for `n` dims; pads are given as numbers, or are none."""
     a = node.attrs
     kernel: Any = a.get("kernel_shape") or weights
@@ -68,7 +68,7 @@ def _geometry(node: Node, n: int, weights: Dims | None) -> tuple[list[int], list
     return kernel, strides, dilations, pads
 
 
-def _windows(node: Node, spatial: Dims, weights: Dims | None) -> list[Dim]:
+def _windows(node: Node, spatial: tuple[Dim, ...], weights: Shape) -> list[Dim]:
     """How many windows there are along each dim; open where the dim is no number."""
     n = len(spatial)
     kernel, strides, dilations, pads = _geometry(node, n, weights)
