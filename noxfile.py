@@ -100,10 +100,12 @@ def sanitizers(session: nox.Session) -> None:
         "ASAN_OPTIONS": "detect_leaks=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
-    session.run("pytest", str(NATIVE / "tests"), "--ignore", str(NATIVE / "tests/checks"), env=env)
+    # What a sanitizer prints goes to file descriptor 2, which pytest would hide.
+    options = ["--capture=sys"]
+    session.run("pytest", str(NATIVE / "tests"), "--ignore", str(NATIVE / "tests/checks"), *options, env=env)
     with session.chdir(build):
         for isa in native_isas(session, env):
-            session.run("pytest", "--pyargs", "sardonyx_conformance", "--ep", "native", env={**env, "SARDONYX_NATIVE_ISA": isa})
+            session.run("pytest", "--pyargs", "sardonyx_conformance", "--ep", "native", *options, env={**env, "SARDONYX_NATIVE_ISA": isa})
 
 
 @nox.session

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onnx import parser
+from onnx import defs, parser
 
-from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.graph import BODIED, Graph, Node, Value
 from sardonyx.ir.load import load
 from sardonyx.ir.verify import verify
 
@@ -89,3 +89,10 @@ def test_removing_a_node_frees_what_its_bodies_read():
     g.remove([n for n in g.nodes if n.op == "If"])
     assert [n.op for n, _ in g.inputs[1].uses] == ["Neg"]
     assert g.inputs[0].uses == []
+
+
+def test_operators_with_graphs_among_their_attributes():
+    """Node.bodies looks at no other operator of ONNX's own."""
+    graphs = (defs.OpSchema.AttrType.GRAPH, defs.OpSchema.AttrType.GRAPHS)
+    schemas = [s for s in defs.get_all_schemas_with_history() if s.domain == ""]
+    assert {s.name for s in schemas if any(a.type in graphs for a in s.attributes.values())} == BODIED

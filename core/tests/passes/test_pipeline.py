@@ -41,6 +41,17 @@ def test_report(build):
     assert all(seconds >= 0 for _, seconds, _ in report)
 
 
+def test_no_step_runs_again_where_nothing_changed_since(build):
+    report = []
+    optimize(build("(float[N, 4] x) => (float[N, 4] y) { y = Relu(x) }").graph, "extended", report=report)
+    names = [name for name, _, _ in report]
+    assert len(names) == len(set(names)) == 12
+    report.clear()
+    optimize(build(SILU).graph, "extended", report=report)
+    names = [name for name, _, _ in report]
+    assert (names.count("simplify"), names.count("contrib"), names.count("activations"), names.count("attention")) == (2, 2, 1, 1)
+
+
 def test_extra_rules_and_functions_run_last(build):
     @rule("Swish")
     def plain(node, graph):

@@ -33,6 +33,15 @@ from sardonyx_ep_cpu.ops.strings.re2 import compile_re2
         (r"a.b", "axb", "a\nb"),
         (r"\Aab\z", "ab", "ab\n"),
         (r"(a|ab)(c|bcd)", "abcd", "abd"),
+        (r"\p{L}+", "naïveкот", "a1"),
+        (r"\pN+", "4٢Ⅷ", "x"),
+        (r"\p{Lu}\p{Ll}*", "Über", "über"),
+        (r"\P{L}+", "42 ", "4b"),
+        (r"\p{^Nd}", "Ⅷ", "4"),
+        (r"[\p{L}_\P{C}]", "\N{COMBINING ACUTE ACCENT}", "\x07"),
+        (r"(\p{Any}|a)+", "a\n\U0010ffff", ""),
+        (r"(?:[^\p{P}\s]+ )*\p{Sc}", "a éé $", "a, $"),
+        (r"\p{C}", "\u200d", "\u0378"),
         ("", "", "a"),
     ],
 )
@@ -42,14 +51,14 @@ def test_matches(pattern, matches, differs):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(?=a)", "(?<!a)b", r"(a)\1", "a++", "a**", "(", ")", "[a", r"\Z", "[[:what:]]", "(?P=a)", "(?#x)", "*"]
+    "pattern", ["(?=a)", "(?<!a)b", r"(a)\1", "a++", "a**", "(", ")", "[a", r"\Z", "[[:what:]]", "(?P=a)", "(?#x)", "*", r"\p", r"\p{}"]
 )
 def test_what_re2_refuses(pattern):
     with pytest.raises(InvalidModel, match="regular expression"):
         compile_re2(pattern)
 
 
-@pytest.mark.parametrize("pattern", [r"\pL", r"[\p{Greek}]", r"\C", "(?U)a*"])
+@pytest.mark.parametrize("pattern", [r"\p{Han}", r"[\p{Greek}]", r"\C", "(?U)a*"])
 def test_what_re_cannot_express(pattern):
     with pytest.raises(NotSupported):
         compile_re2(pattern)

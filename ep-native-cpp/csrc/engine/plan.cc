@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 
 #include "engine/program.h"
@@ -28,7 +29,7 @@ Instance* Plan::acquire() {
   made->arena = std::make_unique<Buffer>(arena_bytes);
   made->blocks = std::make_unique<Buffer>(blocks.size());
   char* copy = static_cast<char*>(made->blocks->data);
-  std::memcpy(copy, blocks.data(), blocks.size());
+  std::copy(blocks.begin(), blocks.end(), copy);
   for (auto& r : arena_relocs) {
     char* p = static_cast<char*>(made->arena->data) + r.second;
     std::memcpy(copy + r.first, &p, sizeof p);

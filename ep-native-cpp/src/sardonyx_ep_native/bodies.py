@@ -19,9 +19,10 @@ Describe = Callable[[Graph], tuple[Any, ...]]
 
 
 def fuse(graph: Graph, context: CompileContext) -> None:
-    """The provider's own rewrites, where the session's level and the provider's options allow them."""
-    from sardonyx_ep_native.rules import prepare
+    """What the engine needs of a graph, and the provider's own rewrites where the session's level and the options allow them."""
+    from sardonyx_ep_native.rules import prepare, widen_half_precision
 
+    widen_half_precision(graph, rounding=context.level != "all")
     if context.level == "all" and context.options.get("fusion", True):
         prepare(graph, context)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import F32, add, dtypes
+from sardonyx_ep_native.claims import FLOATS, add, dtypes
 
 _INT64 = (np.dtype("i8"),)
-_MASKS = (np.dtype("f4"), np.dtype("?"))
+_MASKS = (*FLOATS, np.dtype("?"))
 
 
 @add("Attention", since=23)
 def attention(node: Node) -> str | None:
-    """float32, any mask, past keys and values; no softcap, window, external cache or score output."""
+    """Any mask, past keys and values; no softcap, window, external cache or score output."""
     if node.attrs.get("softcap", 0.0):
         return "softcap"
     if node.attrs.get("left_window_size", -1) != -1 or node.attrs.get("right_window_size", -1) != -1:
@@ -24,10 +24,10 @@ def attention(node: Node) -> str | None:
         return "the output qk_matmul_output"
     if (node.input(4) is None) != (node.input(5) is None):
         return "past_key without past_value"
-    return dtypes(node, F32, (0, 1, 2, 4, 5)) or dtypes(node, _MASKS, (3,))
+    return dtypes(node, FLOATS, (0, 1, 2, 4, 5)) or dtypes(node, _MASKS, (3,))
 
 
 @add("RotaryEmbedding", since=23)
 def rotary_embedding(node: Node) -> str | None:
-    """float32, both spellings."""
-    return dtypes(node, F32, (0, 1, 2)) or dtypes(node, _INT64, (3,))
+    """Both spellings."""
+    return dtypes(node, FLOATS, (0, 1, 2)) or dtypes(node, _INT64, (3,))

@@ -1,9 +1,9 @@
-"""What the engine takes of convolutions and pools: float32, one to three spatial axes (pools: two)."""
+"""What the engine takes of convolutions and pools: floating-point numbers of up to 32 bits, one to three spatial axes (pools: two)."""
 
 from __future__ import annotations
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import F32, add, dtypes
+from sardonyx_ep_native.claims import FLOATS, add, dtypes
 
 
 def _spatial(node: Node, most: int) -> str | None:
@@ -16,7 +16,7 @@ def _spatial(node: Node, most: int) -> str | None:
 @add("Conv")
 def conv(node: Node) -> str | None:
     """Any groups, strides, dilations and pads."""
-    return dtypes(node, F32, (0, 1, 2)) or _spatial(node, 3)
+    return dtypes(node, FLOATS, (0, 1, 2)) or _spatial(node, 3)
 
 
 def _pads(node: Node) -> str | None:
@@ -29,7 +29,7 @@ def _pads(node: Node) -> str | None:
 @add("ConvTranspose")
 def conv_transpose(node: Node) -> str | None:
     """One or two spatial axes; any groups, strides, dilations, pads, output_padding and output_shape."""
-    return dtypes(node, F32, (0, 1, 2)) or _spatial(node, 2)
+    return dtypes(node, FLOATS, (0, 1, 2)) or _spatial(node, 2)
 
 
 @add("MaxPool")
@@ -37,13 +37,13 @@ def max_pool(node: Node) -> str | None:
     """Without the second output."""
     if any(v is not None for v in node.outputs[1:]):
         return "the engine's MaxPool gives no Indices"
-    return dtypes(node, F32) or _spatial(node, 2) or _pads(node)
+    return dtypes(node, FLOATS) or _spatial(node, 2) or _pads(node)
 
 
 @add("AveragePool", since=7)
 def average_pool(node: Node) -> str | None:
     """With and without padding counted."""
-    return dtypes(node, F32) or _spatial(node, 2) or _pads(node)
+    return dtypes(node, FLOATS) or _spatial(node, 2) or _pads(node)
 
 
 @add("GlobalAveragePool")
@@ -51,4 +51,4 @@ def average_pool(node: Node) -> str | None:
 def global_pool(node: Node) -> str | None:
     """Any number of spatial axes."""
     rank = node.inputs[0].rank if node.inputs[0] is not None else None
-    return dtypes(node, F32) or (None if rank is not None and rank > 2 else "its input has no spatial axes, or an unknown rank")
+    return dtypes(node, FLOATS) or (None if rank is not None and rank > 2 else "its input has no spatial axes, or an unknown rank")

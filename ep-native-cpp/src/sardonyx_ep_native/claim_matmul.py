@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import F32, add, dtypes
+from sardonyx_ep_native.claims import FLOATS, add, dtypes
 
 
 @add("MatMul")
 def matmul(node: Node) -> str | None:
-    """float32 products of any batch shape."""
-    return dtypes(node, F32, (0, 1))
+    """Products of any batch shape."""
+    return dtypes(node, FLOATS, (0, 1))
 
 
 @add("Gemm", since=7)
 def gemm(node: Node) -> str | None:
-    """float32 matrices; C of any broadcastable shape."""
-    return dtypes(node, F32, (0, 1, 2))
+    """Matrices; C of any broadcastable shape."""
+    return dtypes(node, FLOATS, (0, 1, 2))

@@ -13,7 +13,7 @@ import numpy as np
 from sardonyx.ir.dtypes import dtype_name
 from sardonyx.ir.graph import Node
 
-__all__ = ["CHECKS", "DTYPES", "INTS", "add", "dtypes", "refusal"]
+__all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "add", "dtypes", "refusal"]
 
 Check = Callable[[Node], str | None]
 CHECKS: dict[tuple[str, str], tuple[int, Check]] = {}
@@ -31,6 +31,8 @@ def _dtypes() -> list[np.dtype]:
 
 DTYPES = _dtypes()
 F32 = (np.dtype("f4"),)
+HALF = (DTYPES[2], DTYPES[3])
+FLOATS = (*F32, *HALF)  # half precision is widened
 INTS = tuple(np.dtype(t) for t in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"))
 
 

@@ -15,7 +15,10 @@ import numpy as np
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import Shape, TensorType, ValueType
 
-__all__ = ["Graph", "Model", "Node", "Value"]
+__all__ = ["BODIED", "Graph", "Model", "Node", "Value"]
+
+# ONNX's own operators that have graphs among their attributes; those of other domains may have, too.
+BODIED = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 class Value:
@@ -96,6 +99,8 @@ class Node:
     @property
     def bodies(self) -> list[Graph]:
         """The graphs among the attributes."""
+        if self.op not in BODIED and not self.domain:
+            return []
         return [a for a in self.attrs.values() if isinstance(a, Graph)]
 
     @property

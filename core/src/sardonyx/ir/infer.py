@@ -11,6 +11,7 @@ from sardonyx.ir.custom import infer_custom
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer_contrib import CONTRIB
 from sardonyx.ir.infer_own import OWN
+from sardonyx.ir.infer_plain import plain_types
 from sardonyx.ir.proto import tensor_to_proto, type_from_proto, type_to_proto
 from sardonyx.ir.schema import schema
 from sardonyx.ir.types import OptionalType, SequenceType, TensorType, ValueType
@@ -114,6 +115,9 @@ def infer_node(node: Node) -> list[ValueType]:
         return found + unknown
     if node.domain == "" and node.op in CONTROL:
         return CONTROL[node.op](node)
+    plain = plain_types(node)
+    if plain is not None and len(plain) >= len(node.outputs):
+        return plain
     known = schema(node.domain, node.op, node.since)
     if known is None:
         custom = infer_custom(node)

@@ -1,4 +1,4 @@
-"""Types of the whole model at once: onnx.shape_inference on the parsed file, without its weights."""
+"""Types of the whole model at once: plainly where that does, else by onnx.shape_inference on the parsed file, without its weights."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from sardonyx.errors import InvalidModel
 from sardonyx.ir.graph import Model, Value
 from sardonyx.ir.infer_own import UNSAFE, is_unsafe
+from sardonyx.ir.infer_plain import type_plainly
 from sardonyx.ir.proto import type_from_proto
 from sardonyx.ir.scope import Path, Scope
 from sardonyx.ir.types import Dim, TensorType, ValueType, type_string
@@ -25,39 +26,41 @@ def infer_model(proto: Any, levels: dict[Path, Scope], model: Model, strict: boo
     inference failed. Shapes that follow from computed shapes are left to the passes: onnx's propagation of values takes time
     and memory by the size of tensors, without end for some steps of Slice.
     """
-    import onnx
-
     declared = {path: [*(g := _at(proto.graph, path)).value_info, *g.output] for path in levels}
     symbols = {d.dim_param for vi in proto.graph.input for d in vi.type.tensor_type.shape.dim}
+    failed = not (len(levels) == 1 and type_plainly(model.graph)) and not _ask_onnx(proto, levels, model)
+    news: set[Value] = set()
+    for path, scope in levels.items():
+        said = {vi.name: vi.type for vi in declared[path]}
+        for name, v in _given(scope, said):
+            merged = _reconcile(name, type_from_proto(said[name]), v.type, symbols, model, strict)
+            if merged is not None:
+                v.type = merged
+                news.add(v)
+    return None if failed else news
+
+
+def _ask_onnx(proto: Any, levels: dict[Path, Scope], model: Model) -> bool:
+    """Give the values the types that onnx finds; False, with a warning, if it finds none at all."""
+    import onnx
+
     _prepare(proto, levels)
     graphs = [_at(proto.graph, path) for path in levels]
     _hide_unsafe([*graphs, *proto.functions])
     _import_domains(proto, graphs, model)
     for f in proto.functions:
         _import_domains(f, [f], model)
-    failed = False
     try:
         proto = onnx.shape_inference.infer_shapes(proto)
     except Exception as e:
         model.warnings.append(f"shape inference failed: {e}")
-        failed = True
-    news: set[Value] = set()
+        return False
     for path, scope in levels.items():
-        found: dict[str, Any] = {}
-        if not failed:
-            g = _at(proto.graph, path)
-            found = {vi.name: vi.type for vi in (*g.value_info, *g.output)}
+        g = _at(proto.graph, path)
+        found = {vi.name: vi.type for vi in (*g.value_info, *g.output)}
         for name, v in _given(scope, found):
             v.type = type_from_proto(found[name])
-        said = {vi.name: vi.type for vi in declared[path]}
-        for name, v in _given(scope, said):
-            if found.get(name) == said[name]:
-                continue
-            merged = _reconcile(name, type_from_proto(said[name]), v.type, symbols, model, strict)
-            if merged is not None:
-                v.type = merged
-                news.add(v)
-    return None if failed else news
+    return True
 
 
 def _given(scope: Scope, names: dict[str, Any]) -> Iterator[tuple[str, Value]]:
@@ -124,6 +127,8 @@ def _reconcile(name: str, said: ValueType, inferred: ValueType, symbols: set[str
 
     `symbols` are the names of the inputs' dims: a name that inference made up for a dim says less than any declared one.
     """
+    if said == inferred:
+        return None
     if not isinstance(said, TensorType) or not isinstance(inferred, TensorType):
         return said if inferred is None else None
     wrong = said.dtype is not None and inferred.dtype is not None and said.dtype != inferred.dtype

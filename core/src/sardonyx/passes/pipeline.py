@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from sardonyx.errors import InvalidInput
-from sardonyx.ir.graph import Graph, Node
+from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.schema import newest
 from sardonyx.passes.basic.casts_and_clips import CASTS_AND_CLIPS
 from sardonyx.passes.basic.fold_constants import fold_constants
@@ -96,6 +96,9 @@ def _default() -> Evaluate:
 class _Run:
     def __init__(self, graph: Graph, evaluate: Evaluate, disabled: Collection[str], report: list[tuple[str, float, int]] | None):
         self.graph, self.evaluate, self.disabled, self.report = graph, evaluate, disabled, report
+        self.changes = 0
+        # By step the count of changes at which it had nothing left to do.
+        self.settled: dict[tuple[str, int], int] = {}
 
     def until_stable(self, steps: tuple[tuple[str, Step], ...]) -> None:
         """Run the steps again while they change something: each can open a chance for one before it."""
@@ -104,22 +107,30 @@ class _Run:
                 break
 
     def all(self, steps: tuple[tuple[str, Step], ...]) -> int:
-        """Run each step once; returns the number of edits."""
+        """Run each step once, but for those that have nothing to do since they last ran; returns the number of edits."""
         return sum(self.step(name, step) for name, step in steps if name not in self.disabled)
 
     def step(self, name: str, step: Step) -> int:
+        if self.settled.get((name, id(step))) == self.changes:
+            return 0
         budget = current()
         if budget is not None:
             if budget.spent:
                 return 0
             budget.step = name
         start = time.perf_counter()
+        sharpened: set[Value] = set()
         if isinstance(step, tuple):
             edits = apply_rules(self.graph, step, disabled=self.disabled)
         elif step is fold_constants:
             edits = fold_constants(self.graph, self.evaluate)
+        elif step is fold_shapes:
+            edits = fold_shapes(self.graph, sharpened)
         else:
             edits = int(step(self.graph))
+        self.changes += edits + len(sharpened)
+        if isinstance(step, tuple) or not (edits or sharpened):
+            self.settled[name, id(step)] = self.changes
         if budget is not None:
             if edits and not isinstance(step, tuple):
                 budget.note(name)

@@ -96,6 +96,8 @@ def _claim(
     """Offer the pending nodes to each provider in turn; a wish goes first, and refuses the others."""
     pending_set = set(pending)
     for provider in providers:
+        if all(node in result.owner for node in pending):
+            break
         answers = provider.claim(graph)
         for node in pending:
             if node in result.owner:

@@ -140,7 +140,9 @@ static inline vf vlog(vf x) {
   constexpr float P[] = {0.333333135f, -0.250000089f, 0.200021192f, -0.166679963f, 0.142195523f, -0.124055892f, 0.118881628f, -0.116756514f, 0.0674663857f};
   const vi denormal = x < 1.17549435e-38f;
   const vf scaled = select(denormal, x * 8388608.0f, x);
-  const vi bits = as_int(scaled) - 0x3f3504f3;  // so that the exponent field counts from sqrt(1/2)
+  // So that the exponent field counts from sqrt(1/2). Unsigned, since the bits of -0 wrap around.
+  typedef uint32_t vu __attribute__((vector_size(SX_WIDTH * 4)));
+  const vi bits = (vi)((vu)as_int(scaled) - 0x3f3504f3u);
   const vi n = (bits >> 23) + (denormal & -23);
   const vf f = as_float((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
   const vf power = to_float(n), z = f * f;

@@ -48,7 +48,7 @@ inline float integer_to_odd(T x) {
   const uint64_t size = x < 0 ? 0 - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
   if (size < uint64_t{1} << 53) return to_odd(static_cast<double>(x));
   const T low = x & 2047;
-  return to_odd(static_cast<double>((x >> 11 << 11) | static_cast<T>(low != 0 ? 1024 : 0)));
+  return to_odd(static_cast<double>((x & ~static_cast<T>(2047)) | static_cast<T>(low != 0 ? 1024 : 0)));
 }
 
 template <typename T, typename F>

@@ -89,9 +89,11 @@ def _steps(node: Node) -> list[_Step]:
 
 def _batch_normalization(node: Node) -> list[_Step]:
     """BatchNormalization with constant statistics: a factor and an offset by channel."""
-    values = [node.const(i) for i in range(1, 5)]
     x = node.inputs[0]
-    if node.op != "BatchNormalization" or node.attrs.get("training_mode") or any(v is None for v in values) or x is None or not x.rank:
+    if node.op != "BatchNormalization" or node.attrs.get("training_mode") or x is None or not x.rank:
+        return []
+    values = [node.const(i) for i in range(1, 5)]
+    if any(v is None for v in values):
         return []
     scale, bias, mean, variance = (v.astype(np.float64) for v in values if v is not None)
     factor = scale / np.sqrt(variance + node.attrs.get("epsilon", 1e-5))

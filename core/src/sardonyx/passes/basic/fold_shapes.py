@@ -27,9 +27,10 @@ GIVEN = ("Reshape", "Expand", "Range", "ConstantOfShape")
 SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad", "Split", "TopK", "OneHot", "Unsqueeze", "Squeeze"])
 
 
-def fold_shapes(graph: Graph) -> int:
-    """Fold shape computations of known result and sharpen types, in bodies too; returns how many nodes it changed."""
-    shapes = _Shapes(graph)
+def fold_shapes(graph: Graph, sharpened: set[Value] | None = None) -> int:
+    """Fold shape computations of known result and sharpen types, in bodies too; returns how many nodes it changed, and adds to
+    `sharpened` the values whose types it changed."""
+    shapes = _Shapes(graph, sharpened if sharpened is not None else set())
     count = shapes.run(graph)
     for node in shapes.roots.new:
         node.graph = graph
@@ -38,8 +39,9 @@ def fold_shapes(graph: Graph) -> int:
 
 
 class _Shapes:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, sharpened: set[Value]) -> None:
         self.roots = Roots(graph)
+        self.sharpened = sharpened
         self.results = {v for level in levels(graph) for v in level.outputs}
         self.contents: dict[Value, Contents] = {}
         self.touched: set[Value] = set()
@@ -67,7 +69,8 @@ class _Shapes:
                 continue
             self._sharpen(node)
             for v in node.outputs:
-                _name_dims(v)
+                if _name_dims(v):
+                    self.sharpened.add(v)  # type: ignore[arg-type]
             if node.op == "Reshape":
                 count += self._aim(node)
         if folded:
@@ -130,7 +133,7 @@ class _Shapes:
         """Infer the outputs again where an input became better known, or where something is missing."""
         if node.op in GIVEN and self._follow(node):
             return
-        renewed = any(v in self.touched for v in node.inputs)
+        renewed = bool(self.touched) and not self.touched.isdisjoint(node.inputs)  # type: ignore[arg-type]
         if not renewed and not _vague(node):
             return
         quick = quick_type(node)
@@ -165,6 +168,7 @@ class _Shapes:
         if new != value.type:
             value.type = new
             self.touched.add(value)
+            self.sharpened.add(value)
 
     def _aim(self, node: Node) -> int:
         """Give a Reshape a constant target where numbers, copied dims and one -1 say it."""
@@ -179,14 +183,18 @@ class _Shapes:
         return 1
 
 
-def _name_dims(value: Value | None) -> None:
-    """Give unknown dims a symbol of their own, so that equal ones can be told."""
-    if value is not None and value.shape is not None and None in value.shape:
-        value.type = TensorType(value.dtype, tuple([f"{value.name}.{i}" if d is None else d for i, d in enumerate(value.shape)]))
+def _name_dims(value: Value | None) -> bool:
+    """Give unknown dims a symbol of their own, so that equal ones can be told; whether there were any."""
+    shape = value.shape if value is not None else None
+    if value is None or shape is None or None not in shape:
+        return False
+    value.type = TensorType(value.dtype, tuple([f"{value.name}.{i}" if d is None else d for i, d in enumerate(shape)]))
+    return True
 
 
 def _vague(node: Node) -> bool:
     """Whether a shape is not fully known although the values that it depends on are."""
-    if any(v is None or v.const is None for v in node.inputs[1:]):
-        return False
-    return any(v is not None and (v.shape is None or None in v.shape) for v in node.outputs)
+    for v in node.inputs[1:]:
+        if v is None or v.const is None:
+            return False
+    return any(v is not None and ((shape := v.shape) is None or None in shape) for v in node.outputs)

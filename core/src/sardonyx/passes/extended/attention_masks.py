@@ -7,6 +7,7 @@ import numpy as np
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.passes.match import attribute, made_by, scalar
 from sardonyx.passes.rules import Edit, Outcome, no, rule
+from sardonyx.passes.weights import wide
 
 __all__ = ["name_mask"]
 
@@ -52,6 +53,7 @@ def _allowed(mask: Value) -> np.ndarray | None:
         values = mask.const.numpy()
         if values.dtype == np.bool_:
             return values
+        values = wide(values)
         allowed = values == 0
         return allowed if bool((allowed | (values <= EXCLUDED)).all()) else None
     where = made_by(mask, "Where")

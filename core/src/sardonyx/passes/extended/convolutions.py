@@ -147,15 +147,15 @@ def fold_operand_arithmetic(node: Node, graph: Graph) -> Outcome:
         if not only_use(x) or weights.const.dtype.itemsize < 4:
             return no("it has another user, or half precision might overflow")
         edit = Edit(node, before)
-        along = _along_inputs(node, vector, weights.const.shape)
         if before.op == "Mul":
-            inputs = [source, times(weights, along), *node.inputs[2:]]
+            inputs = [source, times(weights, _along_inputs(node, vector, weights.const.shape)), *node.inputs[2:]]
             return edit.replace(out, edit.add("Conv", inputs, dict(node.attrs), like=out))
         bias = node.input(2)
         if any(attribute(node, "pads", [0])) or attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
             return no("it pads with zeros, which nothing was added to")
         if bias is not None and bias.const is None:
             return no("its bias is not constant")
+        along = _along_inputs(node, vector, weights.const.shape)
         added = (weights.const.numpy().astype(np.float64) * along).sum(axis=tuple(range(1, len(weights.const.shape))))
         given = 0.0 if bias is None or bias.const is None else bias.const.numpy().astype(np.float64)
         total = given + added if before.op == "Add" else given - added
@@ -166,9 +166,11 @@ def fold_operand_arithmetic(node: Node, graph: Graph) -> Outcome:
 
 def _along_inputs(conv: Node, vector: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """One number per input channel as a tensor that broadcasts along a Conv's weights."""
-    group = attribute(conv, "group", 1)
+    group, ones = attribute(conv, "group", 1), (1,) * (len(shape) - 2)
+    if group == 1:
+        return vector.reshape(1, shape[1], *ones)
     rows = np.repeat(vector.reshape(group, -1), shape[0] // group, axis=0)
-    return rows.reshape(shape[0], shape[1], *(1,) * (len(shape) - 2))
+    return rows.reshape(shape[0], shape[1], *ones)
 
 
 CHANNELS = (fold_batch_norm, fold_channel_arithmetic, fold_operand_arithmetic, fold_into_normalization)

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from sardonyx.errors import InvalidModel, NotSupported
 from sardonyx_ep_cpu.ops.strings.automaton import Automaton, is_simple
+from sardonyx_ep_cpu.ops.strings.categories import is_category, ranges_of_category
 
 __all__ = ["Pattern", "compile_re2"]
 
@@ -35,6 +36,7 @@ _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
       | \\x\{(?P<code>[0-9A-Fa-f]{1,6})\}
       | \\(?P<octal>[0-7]{3}|0[0-7]{0,2})
+      | \\(?P<sign>[pP])(?:\{(?P<category>\^?\w+)\}|(?P<initial>[A-Z]))
       | \\(?P<escape>.)
       | \[:(?P<negated>\^?)(?P<posix>[a-z]+):\]
       | \(\?P?<(?P<name>[A-Za-z_]\w*)>
@@ -50,9 +52,9 @@ _TOKEN = re.compile(
 def compile_re2(pattern: str) -> Pattern:
     """The compiled form of an RE2 pattern, with `fullmatch` and `finditer`: `re`'s own where that cannot take long.
 
-    \\d, \\w, \\s and \\b are ASCII as in RE2. NotSupported for what `re` cannot express: \\p{...}, \\C and the flag U. InvalidModel
-    for a pattern that is not valid RE2: look-around, backreferences, possessive repetition, more than 1000 repetitions,
-    syntax errors.
+    \\d, \\w, \\s and \\b are ASCII as in RE2. NotSupported for what `re` cannot express: \\p{...} of a script (general categories
+    work), \\C and the flag U. InvalidModel for a pattern that is not valid RE2: look-around, backreferences, possessive
+    repetition, more than 1000 repetitions, syntax errors.
     """
     try:
         translated = _Translation(pattern).run()
@@ -102,6 +104,8 @@ class _Translation:
             return re.escape(chr(int(token["code"], 16)))
         if token["octal"]:
             return re.escape(chr(int(token["octal"], 8)))
+        if token["sign"]:
+            return self._category(token["category"] or token["initial"], token["sign"] == "P")
         if token["escape"]:
             return self._escape(token["escape"])
         if self.class_start >= 0:
@@ -152,12 +156,24 @@ class _Translation:
             self.groups[-1].append(opening)
         return opening
 
+    def _category(self, name: str, negated: bool) -> str:
+        if not is_category(name.removeprefix("^")):
+            known = "a general category of Unicode, such as L, Lu, Nd or P, works"
+            raise NotSupported(f"regular expression {self.pattern!r}: \\p{{{name}}} is not supported; {known}")
+        pairs = ranges_of_category(name.removeprefix("^"))
+        negated = negated != name.startswith("^")
+        if self.class_start >= 0:
+            return _ranges(pairs, negated)
+        return f"[{'^' if negated else ''}{_ranges(pairs, False)}]"
+
     def _escape(self, letter: str) -> str:
         inside = self.class_start >= 0
         if letter.lower() in _ESCAPED:
             ranges = _ranges(_ESCAPED[letter.lower()], letter.isupper())
             return ranges if inside else f"[{ranges}]"
-        if letter in "pPC":
+        if letter in "pP":
+            self._invalid(f"\\{letter} needs a category, as in \\{letter}{{L}}")
+        if letter == "C":
             raise NotSupported(f"regular expression {self.pattern!r}: \\{letter} is not supported")
         if letter in "bB" and not inside:
             return f"(?a:\\{letter})"
