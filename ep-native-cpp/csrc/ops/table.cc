@@ -7,7 +7,7 @@ namespace sx {
 static const std::unordered_map<std::string, const OpDef*>& table() {
   static const auto* all = [] {
     auto* t = new std::unordered_map<std::string, const OpDef*>();
-    for (OpFamily f : {shape_ops(), elementwise_ops(), matmul_ops(), conv_ops(), conv_transpose_ops(), pool_ops(), layout_ops(), block_map_ops(), block_move_ops(), rows_ops(), movement_ops(), attention_ops(), control_ops(), ml_ops()})
+    for (OpFamily f : {shape_ops(), elementwise_ops(), matmul_ops(), conv_ops(), conv_transpose_ops(), pool_ops(), layout_ops(), block_map_ops(), block_move_ops(), rows_ops(), movement_ops(), attention_ops(), control_ops(), ml_ops(), recurrent_ops(), nbits_ops(), einsum_ops()})
       for (const OpDef* d = f.begin; d != f.end; d++) (*t)[d->name] = d;
     return t;
   }();

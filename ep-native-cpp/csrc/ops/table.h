@@ -23,5 +23,8 @@ OpFamily movement_ops();
 OpFamily attention_ops();
 OpFamily control_ops();
 OpFamily ml_ops();
+OpFamily recurrent_ops();
+OpFamily nbits_ops();
+OpFamily einsum_ops();
 
 }  // namespace sx

@@ -48,47 +48,62 @@ struct Rows<0, NV> {
   static void run(int, const Gemm&, int64_t, int64_t, const float*, const char*&, int64_t) {}
 };
 
-// One row against several panels at once: a single row leaves too few accumulators to hide the FMA's latency.
-template <int NV, int PANELS>
-static void one_row(const Gemm& g, int64_t row, int64_t p0) {
+// A few rows against several panels at once: with one panel they leave too few accumulators to hide the FMA's latency.
+template <int ROWS, int NV, int PANELS>
+static void few_rows(const Gemm& g, int64_t row, int64_t p0) {
   constexpr int64_t width = NV * W;
   const float* a = g.a + row * g.lda;
   const float* b[PANELS];
-  vf acc[PANELS][NV];
-  for (int p = 0; p < PANELS; p++) {
-    b[p] = g.b + (p0 + p) * width * g.k;
-    for (int v = 0; v < NV; v++) acc[p][v] = vf{};
-  }
-#pragma GCC unroll 2
-  for (int64_t i = 0; i < g.k; i++) {
-    const vf x = splat(a[i]);
+  vf acc[ROWS][PANELS][NV];
+  for (int p = 0; p < PANELS; p++) b[p] = g.b + (p0 + p) * width * g.k;
+#pragma GCC unroll 4
+  for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 8
     for (int p = 0; p < PANELS; p++)
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; v++) acc[p][v] += x * *reinterpret_cast<const vf*>(b[p] + i * width + v * W);
+      for (int v = 0; v < NV; v++) acc[r][p][v] = vf{};
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < g.k; i++) {
+    vf x[ROWS];
+#pragma GCC unroll 4
+    for (int r = 0; r < ROWS; r++) x[r] = splat(a[r * g.lda + i]);
+#pragma GCC unroll 8
+    for (int p = 0; p < PANELS; p++)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; v++) {
+        const vf w = *reinterpret_cast<const vf*>(b[p] + i * width + v * W);
+#pragma GCC unroll 4
+        for (int r = 0; r < ROWS; r++) acc[r][p][v] += x[r] * w;
+      }
   }
-  for (int p = 0; p < PANELS; p++)
-    for (int v = 0; v < NV; v++) {
-      const int64_t col = (p0 + p) * width + v * W, n = g.n - col;
-      if (n <= 0) break;
-      const int part = n >= W ? W : static_cast<int>(n);
-      vf y = acc[p][v];
-      if (g.e.bias) y += load_part(g.e.bias + col, part);
-      alignas(64) float residual[W] = {};
-      if (g.e.residual) __builtin_memcpy(residual, g.e.residual + row * g.e.ldr + col, part * sizeof(float));
-      store_part(g.c + row * g.ldc + col, finish(y, g.e, g.e.residual ? residual : nullptr), part);
-    }
+  for (int r = 0; r < ROWS; r++)
+    for (int p = 0; p < PANELS; p++)
+      for (int v = 0; v < NV; v++) {
+        const int64_t col = (p0 + p) * width + v * W, n = g.n - col;
+        if (n <= 0) break;
+        const int part = n >= W ? W : static_cast<int>(n);
+        vf y = acc[r][p][v];
+        if (g.e.bias) y += load_part(g.e.bias + col, part);
+        alignas(64) float residual[W] = {};
+        if (g.e.residual) __builtin_memcpy(residual, g.e.residual + (row + r) * g.e.ldr + col, part * sizeof(float));
+        store_part(g.c + (row + r) * g.ldc + col, finish(y, g.e, g.e.residual ? residual : nullptr), part);
+      }
+}
+
+template <int ROWS, int NV>
+static void few_rows_product(const Gemm& g, int64_t row, int64_t p0, int64_t p1) {
+  constexpr int registers = W == 16 ? 24 : 12, panels = ROWS == 1 ? 4 : registers / (ROWS * NV);
+  int64_t p = p0;
+  for (; p + panels <= p1; p += panels) few_rows<ROWS, NV, panels>(g, row, p);
+  for (; p < p1; p++) few_rows<ROWS, NV, 1>(g, row, p);
 }
 
 template <int MR, int NV>
 static void product(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {
   constexpr int64_t width = NV * W;
-  if (m1 - m0 == 1) {
-    int64_t p = p0;
-    for (; p + 4 <= p1; p += 4) one_row<NV, 4>(g, m0, p);
-    for (; p < p1; p++) one_row<NV, 1>(g, m0, p);
-    return;
-  }
+  if (m1 - m0 == 1) return few_rows_product<1, NV>(g, m0, p0, p1);
+  if (m1 - m0 == 2) return few_rows_product<2, NV>(g, m0, p0, p1);
+  if (m1 - m0 == 3) return few_rows_product<3, NV>(g, m0, p0, p1);
   // Blocks of rows that stay in L2 together with a few panels; inside, panels outermost.
   const int64_t budget = 48 * 1024 / (g.k > 0 ? g.k : 1) / MR * MR;
   const int64_t block = budget < 4 * MR ? 4 * MR : budget;
