@@ -193,6 +193,17 @@ def test_bench_against_onnxruntime(cli, folder):
     assert other["difference"] < 1e-5
 
 
+def test_bench_ablation(cli, folder):
+    arguments = ["bench", "digits.onnx", "--ep", "cpu", "-i", "digits.npy", "--threads", "1", "--seconds", "0.03", "--ablation"]
+    rows = json.loads(cli(*arguments, "--json").out)["variants"]
+    assert [r["variant"] for r in rows] == ["as asked for", "level extended", "level basic", "level none"]
+    assert rows[0]["ratio"] == 1
+    assert all(0 < r["p50"] <= r["p99"] for r in rows)
+    mistake = cli(*arguments, "--against", "cpu")
+    assert mistake.status == 2
+    assert "one of them" in mistake.err
+
+
 def test_doctor_knows_the_providers(cli):
     facts = json.loads(cli("doctor", "--json").out)
     assert "cpu" in [p["name"] for p in facts["providers"]]

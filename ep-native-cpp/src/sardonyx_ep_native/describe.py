@@ -48,7 +48,6 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
         ops.append((_operator(n.domain, n.op), n.name, ins, outs, attrs | more, bodies))
     outputs = [value(v) for v in graph.outputs]
     options = {k: int(context.options.get(k, 0)) for k in _OPTIONS if k in context.options}
-    options["bf16"] = int(context.options.get("precision") == "bf16")
     threads = int(context.options.get("threads") or 0) or context.threads
     return values, ops, inputs, outputs, options, threads
 

@@ -8,13 +8,20 @@ from sardonyx.ep import Device, Option, Provider, ProviderInfo, Unavailable, hoo
 
 OPTIONS = {
     "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)"),
-    "precision": Option(str, "fp32", "arithmetic of float32 models: fp32, or bf16 products with fp32 sums", ("fp32", "bf16")),
     "isa": Option(str, "", "instruction set: baseline, avx2, avx512, avx512_vnni (empty: the best here)"),
     "deterministic": Option(bool, False, "the same bits for the same threads and instruction set"),
     "winograd": Option(bool, True, "3x3 convolutions by Winograd's algorithm where it pays (relative error up to 1e-5)"),
     "strassen": Option(bool, True, "large products with constant weights by Strassen's algorithm (doubles the rounding error)"),
     "fusion": Option(bool, True, "fuse operators and use the blocked layout"),
     "plan_cache": Option(int, 16, "how many input shapes' plans are kept"),
+}
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "without fusion and blocked layout": {"fusion": False},
+    "without Winograd": {"winograd": False},
+    "without Strassen": {"strassen": False},
+    "avx2": {"isa": "avx2"},
+    "baseline": {"isa": "baseline"},
 }
 
 
@@ -46,5 +53,6 @@ def sardonyx_provider() -> ProviderInfo:
         priority=100,
         probe=probe,
         options=OPTIONS,
+        variants=VARIANTS,
         description="C++ engine with SIMD kernels: the whole model as one program",
     )

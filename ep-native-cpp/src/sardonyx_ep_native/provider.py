@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import pkgutil
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 import sardonyx_ep_native
 from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext
-from sardonyx.errors import NodeError, RunCancelled
+from sardonyx.errors import InvalidInput, NodeError, RunCancelled
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.types import TensorType
 from sardonyx_ep_native import _native
@@ -35,8 +36,13 @@ class NativeProvider(Provider):
 
     def __init__(self, options: dict[str, Any] | None = None):
         super().__init__(options)
-        if self.options.get("isa"):
-            _native.set_isa(self.options["isa"])
+        isa = self.options.get("isa")
+        if isa and isa != _native.isa():
+            if _alive:
+                raise InvalidInput(
+                    f"option 'isa': sessions of this process run {_native.isa()} kernels; {isa!r} needs a process without them"
+                )
+            _native.set_isa(isa)
 
     def claim(self, graph: Graph) -> dict[Node, Claim | Refusal]:
         """Nodes that the engine has an operator for."""
@@ -48,10 +54,15 @@ class NativeProvider(Provider):
         return NativeExecutable(graph, context)
 
 
+# Plans hold weights in the form of the instruction set that they were made for.
+_alive: weakref.WeakSet[NativeExecutable] = weakref.WeakSet()
+
+
 class NativeExecutable(Executable):
     """A program of the engine."""
 
     def __init__(self, graph: Graph, context: CompileContext):
+        _alive.add(self)
         self._nodes = list(graph.nodes)
         description = describe(graph, context)
         self._constants = held(description)

@@ -97,3 +97,13 @@ def test_sessions_of_one_file_share_packed_weights(tmp_path):
     x = {"t0": np.ones((3, 256), np.float32)}
     first, second = (s.run(None, x)[0] for s in sessions)
     np.testing.assert_array_equal(first, second)
+
+
+def test_the_instruction_set_is_one_for_the_process():
+    from sardonyx_ep_native import _native
+
+    session = native(chain(1))
+    other = "baseline" if _native.isa() != "baseline" else "avx2"
+    with pytest.raises(sardonyx.SardonyxError, match="needs a process"):
+        sardonyx.InferenceSession(chain(1), providers=[("native", {"isa": other})])
+    assert session.run(None, {"t0": np.ones((1, 256), np.float32)})[0].shape == (1, 256)

@@ -225,7 +225,8 @@ class ProviderInfo:
 
     `create(options)` makes a Provider; `probe()` returns the devices, or Unavailable, without side effects; `options`
     is the schema of its options; `aliases` are other names users know it by (onnxruntime's); among providers nobody
-    asked for by name, the one of higher `priority` is offered a node first; `memory` is its memory space.
+    asked for by name, the one of higher `priority` is offered a node first; `memory` is its memory space. `variants` are
+    settings of the options whose effect on speed is of interest, by what they are called: `sardonyx bench --ablation`.
     """
 
     name: str
@@ -237,6 +238,7 @@ class ProviderInfo:
     options: dict[str, Option] = field(default_factory=dict)
     memory: str = "host"
     description: str = ""
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def check_options(self, given: dict[str, Any]) -> dict[str, Any]:
         """All options with their values; InvalidInput names the valid ones for an unknown key or bad value."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from sardonyx.cli import show
+from sardonyx.cli.ablation import ablation as measure_variants
 from sardonyx.cli.engines import Engine, largest_difference, open_engine
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.measure import alternate, statistics
@@ -18,6 +19,7 @@ EXAMPLE = """\b
 Examples:
   sardonyx bench digits.onnx --dims batch=8 --seconds 1
   sardonyx bench digits.onnx --against onnxruntime --threads 1 --seconds 1
+  sardonyx bench digits.onnx --ablation --threads 1 --seconds 0.3
 """
 
 
@@ -25,15 +27,19 @@ Examples:
 @model_argument
 @input_options
 @click.option("--against", multiple=True, metavar="ENGINE", help="Also measure onnxruntime, openvino, onnx.reference, or a provider.")
+@click.option("--ablation", is_flag=True, help="Measure what levels, threads and the providers' own settings are worth.")
 @click.option("--seconds", type=click.FloatRange(min=0), default=3.0, metavar="S", help="Time to measure each engine (default 3).")
 @click.option("--warmup", type=click.IntRange(min=1), default=5, metavar="N", help="Runs before measuring (default 5).")
 @click.option("--max-ratio", type=float, metavar="X", help="Status 1 if the median is over X times that of the first --against.")
 @session_options
 @json_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     model: str,
     inputs: Inputs,
     against: tuple[str, ...],
+    ablation: bool,
     seconds: float,
     warmup: int,
     max_ratio: float | None,
@@ -45,6 +51,10 @@ def command(
     Engines are measured in short bursts that alternate, so that a change of the machine's speed meets all of them; quote
     the ratio. All get the same inputs. The difference is that of the outputs, relative to their largest value.
     """
+    if ablation:
+        if against:
+            raise click.UsageError("--ablation compares settings, --against engines: use one of them")
+        return _ablation(measure_variants(ctx, choice, seconds), model, as_json)
     if max_ratio is not None and not against:
         raise click.UsageError("--max-ratio needs --against")
     engines = [Engine.of_session("sardonyx", lambda: choice.open(model), warmup, inputs.feeds)]
@@ -65,6 +75,19 @@ def command(
     else:
         _print(rows, choice)
     return 1 if slow else 0
+
+
+def _ablation(rows: list[dict[str, Any]], model: str, as_json: bool) -> int:
+    if as_json:
+        show.emit_json({"model": model, "variants": rows})
+        return 0
+    good = [r for r in rows if "error" not in r]
+    cells = [(r["variant"], show.time_text(r["p50"]), show.time_text(r["p99"]), f"{r['ratio']:.2f}") for r in good]
+    show.table(("variant", "P50", "P99", "ratio"), cells, right=("P50", "P99", "ratio"))
+    for r in rows:
+        if "error" in r:
+            show.line(f"{r['variant']}: not measured: {r['error']}")
+    return 0
 
 
 def _print(rows: list[dict[str, Any]], choice: Choice) -> None:
