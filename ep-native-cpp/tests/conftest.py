@@ -15,7 +15,13 @@ from sardonyx_ep_native import _native
 
 
 def one_node(
-    op: str, inputs: Sequence[np.ndarray | None], fixed: Collection[int], outputs: Sequence[str], opset: int, domain: str, attrs: dict[str, Any]
+    op: str,
+    inputs: Sequence[np.ndarray | None],
+    fixed: Collection[int],
+    outputs: Sequence[str],
+    opset: int,
+    domain: str,
+    attrs: dict[str, Any],
 ) -> bytes:
     """A model of one node; inputs whose numbers are in `fixed` are constants, the others have free shapes."""
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]

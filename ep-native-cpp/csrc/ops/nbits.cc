@@ -9,8 +9,9 @@
 namespace sx {
 namespace {
 
-constexpr int64_t kFewRows = 4;  // up to here each row reads the packed weights, beyond they are widened by panels
-constexpr int64_t kTogether = 2;  // groups that nbits_row takes at a time
+constexpr int64_t kFewRows = 4;    // up to here each row reads the packed weights, beyond they are widened by panels
+constexpr int64_t kStretch = 1024;  // of K, whose panel stays in the second-level cache
+constexpr int64_t kTogether = 2;   // groups that nbits_row takes at a time
 
 struct Weights {
   int64_t n, k, bits, block, blocks, groups;
@@ -120,12 +121,12 @@ void rows_step(const void* args, Runtime& rt) {
   rt.pool->parallel(a.ranges, range);
 }
 
-// Many rows: the weights of some columns at a time, widened into one panel and multiplied.
+// Many rows: some columns of a stretch of K at a time, widened into a panel and multiplied.
 struct PanelArgs {
   NBits b;
   Gemm g;
   float* panels;
-  int64_t columns, jobs;
+  int64_t columns, stretch, jobs;
   int32_t parallel;
   decltype(Kernels::nbits_widen) widen;
 };
@@ -134,16 +135,24 @@ void panel_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const PanelArgs*>(args);
   const auto& k = kernels();
   run_jobs(rt, a.jobs, a.parallel, [&](int64_t job, int64_t slot) {
-    Gemm g = a.g;
     const int64_t first = job * a.columns;
-    float* panel = a.panels + slot * a.columns * g.k;
+    float* panel = a.panels + slot * a.columns * a.stretch;
+    Gemm g = a.g;
     g.n = std::min(a.columns, a.g.n - first);
-    const int64_t width = k.gemm_panel(g.n);
-    a.widen(a.b, first, g.n, width, panel);
     g.b = panel;
     g.c += first;
     if (g.e.bias) g.e.bias += first;
-    k.gemm(g, 0, g.m, 0, (g.n + width - 1) / width);
+    const int64_t width = k.gemm_panel(g.n);
+    for (int64_t k0 = 0; k0 < a.g.k; k0 += a.stretch) {
+      g.k = std::min(a.stretch, a.g.k - k0);
+      a.widen(a.b, k0, k0 + g.k, first, g.n, width, panel);
+      k.gemm(g, 0, g.m, 0, (g.n + width - 1) / width);
+      // The next stretch is added to this one.
+      g.a += g.k;
+      g.e.bias = nullptr;
+      g.e.residual = g.c;
+      g.e.ldr = g.ldc;
+    }
   });
 }
 
@@ -172,10 +181,12 @@ void plan_nbits(PlanCtx& p) {
     return;
   }
   const int64_t columns = std::max<int64_t>(kNBitsGroup, k.gemm_panel(w.n));
-  const size_t panels = p.scratch(static_cast<size_t>(p.threads() * columns * w.k) * sizeof(float));
+  const int64_t stretch = std::max<int64_t>(1, kStretch / w.block) * w.block;
+  const size_t panels = p.scratch(static_cast<size_t>(p.threads() * columns * stretch) * sizeof(float));
   auto* a = p.emit<PanelArgs>(panel_step);
   bind_weights(p, w, a->b);
   a->columns = columns;
+  a->stretch = stretch;
   a->jobs = (w.n + columns - 1) / columns;
   a->parallel = work > 7.5e5;
   a->widen = k.nbits_widen;

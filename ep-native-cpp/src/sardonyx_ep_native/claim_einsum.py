@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import F32, add, dtypes
+from sardonyx_ep_native.claims import FLOATS, add, dtypes
 
 
 @add("Einsum", since=12)
 def einsum(node: Node) -> str | None:
-    """float32 operands, any equation of up to 16 labels."""
+    """Any equation of up to 16 labels."""
     labels = {c for c in str(node.attrs.get("equation", "")) if c.isalpha()}
     if len(labels) > 8:
         return f"its equation has {len(labels)} letters"
-    return dtypes(node, F32, tuple(range(len(node.inputs))))
+    return dtypes(node, FLOATS, tuple(range(len(node.inputs))))

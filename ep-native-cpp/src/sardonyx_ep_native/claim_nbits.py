@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import F32, add, dtypes
+from sardonyx_ep_native.claims import FLOATS, add, dtypes
 
 
 @add("MatMulNBits", domain="com.microsoft")
 def matmul_nbits(node: Node) -> str | None:
-    """float32 by constant weights of 2, 4 or 8 bits whose blocks follow one another."""
+    """Constant weights of 2, 4 or 8 bits whose blocks follow one another."""
     a = node.attrs
     bits, block, k = a.get("bits", 4), a.get("block_size", 0), a.get("K", 0)
     if a.get("weight_prepacked", 0):
@@ -25,4 +25,4 @@ def matmul_nbits(node: Node) -> str | None:
     if groups is not None and (groups.const is None or not np.array_equal(groups.const.numpy(), np.arange(k) // block)):
         return "its g_idx does not name consecutive blocks"
     byte = (np.dtype("u1"),)
-    return dtypes(node, F32, (0, 2, 5)) or dtypes(node, byte, (1,)) or dtypes(node, (*byte, *F32), (3,))
+    return dtypes(node, FLOATS, (0, 2, 5)) or dtypes(node, byte, (1,)) or dtypes(node, (*byte, *FLOATS), (3,))

@@ -6,7 +6,7 @@ import numpy as np
 
 from sardonyx.ir.dtypes import from_onnx
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import DTYPES, F32, add, dtypes
+from sardonyx_ep_native.claims import DTYPES, F32, NARROW, add, dtypes
 
 _HALVES = (DTYPES[0], DTYPES[2], DTYPES[3])
 _INT32 = np.dtype("i4")
@@ -30,8 +30,8 @@ def quantize(node: Node) -> str | None:
 
 @add("DequantizeLinear", since=10)
 def dequantize(node: Node) -> str | None:
-    """From 8- and 16-bit integers and int32."""
-    return dtypes(node, (*_SMALL, _INT32), (0, 2)) or dtypes(node, _HALVES, (1,)) or _output(node, _HALVES)
+    """From 8- and 16-bit integers and int32, and from constants of fewer bits."""
+    return dtypes(node, (*_SMALL, _INT32, *NARROW), (0, 2)) or dtypes(node, _HALVES, (1,)) or _output(node, _HALVES)
 
 
 @add("DynamicQuantizeLinear", since=11)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import F32, add, dtypes
+from sardonyx_ep_native.claims import FLOATS, add, dtypes
 
 _FUNCTIONS = frozenset(
     ("sigmoid", "tanh", "relu", "affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu", "softsign", "softplus")
@@ -18,7 +18,7 @@ _EACH = {"RNN": 1, "GRU": 2, "LSTM": 3}
 @add("GRU")
 @add("LSTM")
 def recurrent(node: Node) -> str | None:
-    """float32 layers with any of ONNX's activations."""
+    """Layers with any of ONNX's activations."""
     count = _DIRECTIONS.get(str(node.attrs.get("direction", "forward")).lower())
     if count is None:
         return f"its direction is {node.attrs['direction']!r}"
@@ -27,4 +27,4 @@ def recurrent(node: Node) -> str | None:
         return f"the engine has no activation {unknown[0]!r}"
     if names and len(names) < count * _EACH[node.op]:
         return f"it names {len(names)} activations for {count} direction(s)"
-    return dtypes(node, F32, (0, 1, 2, 3, 5, 6, 7)) or dtypes(node, (np.dtype("i4"),), (4,))
+    return dtypes(node, FLOATS, (0, 1, 2, 3, 5, 6, 7)) or dtypes(node, (np.dtype("i4"),), (4,))

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sardonyx.ir.dtypes import dtype_name
-from sardonyx.ir.graph import Node
+from sardonyx.ir.dtypes import dtype_name, from_name
+from sardonyx.ir.graph import Node, Value
 
-__all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "add", "dtypes", "refusal"]
+__all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "NARROW", "add", "dtypes", "refusal"]
 
 Check = Callable[[Node], str | None]
 CHECKS: dict[tuple[str, str], tuple[int, Check]] = {}
@@ -24,8 +24,6 @@ DTYPE_NAMES = ("float", "double", "float16", "bfloat16", "int8", "uint8", "int16
 
 
 def _dtypes() -> list[np.dtype]:
-    from sardonyx.ir.dtypes import from_name
-
     return [from_name(n) for n in DTYPE_NAMES]
 
 
@@ -33,6 +31,8 @@ DTYPES = _dtypes()
 F32 = (np.dtype("f4"),)
 HALF = (DTYPES[2], DTYPES[3])
 FLOATS = (*F32, *HALF)  # half precision is widened
+# Constants of less than a byte are held as bytes, for DequantizeLinear alone.
+NARROW = {from_name(f"{kind}{bits}"): from_name(f"{kind}8") for kind in ("int", "uint") for bits in (2, 4)}
 INTS = tuple(np.dtype(t) for t in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"))
 
 
@@ -72,6 +72,10 @@ def refusal(node: Node) -> str | None:
             continue
         if v.dtype is None:
             return f"the type of {v.name!r} is unknown or not a tensor"
-        if v.dtype not in DTYPES:
+        if v.dtype not in DTYPES and not _held_as_bytes(node, v):
             return f"{v.name!r} is {dtype_name(v.dtype)}, which the engine does not hold"
     return check(node)
+
+
+def _held_as_bytes(node: Node, v: Value) -> bool:
+    return v.const is not None and v.dtype in NARROW and node.key == ("", "DequantizeLinear")

@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.ep import CompileContext
 from sardonyx.ir.graph import Graph, Value
 from sardonyx_ep_native.bodies import describe_bodies
-from sardonyx_ep_native.claims import DTYPES
+from sardonyx_ep_native.claims import DTYPES, NARROW
 
 __all__ = ["BLOCKED", "describe", "held"]
 
@@ -36,7 +36,7 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
             array, identity, mapped = (None, "", False) if v.const is None else _constant(v)
             dtype = v.const.dtype if v.const is not None else v.dtype
             assert dtype is not None
-            values.append((v.name, index[dtype], int(v in blocked), array, identity, mapped))
+            values.append((v.name, index[NARROW.get(dtype, dtype)], int(v in blocked), array, identity, mapped))
         return ids[v]
 
     inputs = [value(v) for v in graph.inputs]
@@ -72,6 +72,8 @@ def _constant(v: Value) -> tuple[Any, str, bool]:
     if tensor.is_computed and tensor.nbytes >= SHARED and all(n.op in _PACKING and i == 1 for n, i in v.uses):
         return (lambda: np.ascontiguousarray(tensor.fresh()), tensor.shape), tensor.known_identity, False
     array = tensor.numpy()
+    if array.dtype in NARROW:
+        return array.astype(NARROW[array.dtype]), "", False
     if not array.flags.c_contiguous:
         return np.ascontiguousarray(array), "", False
     return (

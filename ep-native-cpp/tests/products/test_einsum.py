@@ -29,11 +29,15 @@ def check(node: Any, equation: str, xs: list[np.ndarray], fixed: tuple[int, ...]
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-4)
 
 
-EQUATIONS = """
+EQUATIONS = (
+    """
 ij,jk->ik;ij,kj->ik;ji,jk->ki;ij,jk->ki;ij,jk;ij,j->i;i,i->;i,j->ij;ij,ij->ij;ij,ij->;ij,ji->i
 bij,bjk->bik;abcd,abed->abce;abcd,abde->abce;abce,abed->acbd;acbd,aebd->abce;bij,jk->bik;abc,cde->abde;abde,cde->abc;ab,bcd,de->ace
 ij->ji;ij->i;ij->;ii->i;ii->;iij->j;iji->ij;abc->cab;ij;ba;ii,ij->j;abc,abc,abc->a;ab,cd->;ab,cd->dbca;i,ij,j->
-""".replace("\n", ";").strip(";").split(";")
+""".replace("\n", ";")
+    .strip(";")
+    .split(";")
+)
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)
@@ -44,7 +48,9 @@ def test_equations(node: Any, equation: str) -> None:
         check(node, equation, xs, fixed=(1,))
 
 
-@pytest.mark.parametrize("equation", ["...ij,...jk->...ik", "i...,i...->...", "...i->...", "a...b,b->...a", "...,...->...", "... , i -> i ..."])
+@pytest.mark.parametrize(
+    "equation", ["...ij,...jk->...ik", "i...,i...->...", "...i->...", "a...b,b->...a", "...,...->...", "... , i -> i ..."]
+)
 @pytest.mark.parametrize("dots", [(), (3,), (2, 3)])
 def test_ellipses(node: Any, equation: str, dots: tuple[int, ...]) -> None:
     check(node, equation, operands(equation, dots))

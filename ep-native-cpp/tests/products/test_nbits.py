@@ -67,6 +67,17 @@ def test_sizes(node: Any, n: int, shape: tuple[int, ...]) -> None:
     check(node, Weights(n, 64, 4, 32, ""), np.random.default_rng(n).standard_normal((*shape, 64)).astype("f4"))
 
 
+def test_half_precision(node: Any) -> None:
+    w = Weights(40, 96, 4, 32, "floats")
+    a = np.random.default_rng(0).standard_normal((2, 96)).astype("f2")
+    inputs = (a, w.packed, w.scales.astype("f2"), None, None, np.arange(40, dtype="f2"))
+    (y,) = node("MatMulNBits", *inputs, fixed=(1, 2, 5), domain="com.microsoft", **w.attrs)
+    q = (w.exact / w.scales.astype("f8").repeat(32, axis=1) + w.zeros.astype("f8").repeat(32, axis=1)).round() - 8  # type: ignore[union-attr]
+    want = a.astype("f8") @ (q * inputs[2].astype("f8").repeat(32, axis=1)).T + inputs[5]
+    assert y.dtype == np.float16
+    np.testing.assert_allclose(y.astype("f8"), want, rtol=1e-3, atol=1e-2)
+
+
 def test_large_enough_for_threads(node: Any) -> None:
     w = Weights(700, 1024, 4, 32, "packed")
     for m in (1, 4, 40):

@@ -65,7 +65,12 @@ def test_sizes(node: Any, op: str, size: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize(
     "names",
-    [("Relu", "Tanh", "Softsign"), ("HardSigmoid", "Affine", "ScaledTanh"), ("Softplus", "Elu", "LeakyRelu"), ("ThresholdedRelu", "Sigmoid", "Relu")],
+    [
+        ("Relu", "Tanh", "Softsign"),
+        ("HardSigmoid", "Affine", "ScaledTanh"),
+        ("Softplus", "Elu", "LeakyRelu"),
+        ("ThresholdedRelu", "Sigmoid", "Relu"),
+    ],
 )
 def test_activations(node: Any, op: str, names: tuple[str, ...]) -> None:
     inputs = layer(op, 4, 2, 6, 11, "bidirectional")
@@ -99,11 +104,21 @@ def test_some_outputs(node: Any, wanted: str) -> None:
     check(node, "LSTM", layer("LSTM", 5, 2, 3, 8), wanted=wanted)
 
 
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+def test_half_precision(node: Any, op: str) -> None:
+    inputs = [x.astype("f2") for x in layer(op, 5, 2, 6, 9)[:4]]
+    exact = EXACT[op](np, *(x.astype("f8") for x in inputs))
+    for y, want in zip(node(op, *inputs, fixed=(1, 2, 3), outputs=NAMES[: len(exact)]), exact, strict=True):
+        assert y.dtype == np.float16
+        np.testing.assert_allclose(y.astype("f8"), want, rtol=2e-3, atol=2e-3)
+
+
 def test_outputs_past_a_sequence_are_zero(node: Any) -> None:
     inputs = layer("GRU", 4, 3, 2, 6)
     inputs[4] = np.array([0, 2, 4], "i4")
     y, last = node("GRU", *inputs, fixed=(1, 2), outputs=["Y", "Y_h"], hidden_size=6)
-    assert not y[:, 0, 0].any() and not y[2:, 0, 1].any() and not last[0, 0].any()
+    for past in (y[:, 0, 0], y[2:, 0, 1], last[0, 0]):
+        assert not past.any()
     np.testing.assert_array_equal(last[0, 1:], [y[1, 0, 1], y[3, 0, 2]])
 
 

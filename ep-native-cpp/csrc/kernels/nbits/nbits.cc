@@ -99,22 +99,22 @@ void prepare(const NBits& b, const float* a, float* scaled, float* sums) {
 }
 
 template <int BITS>
-void widen(const NBits& b, int64_t first, int64_t count, int64_t width, float* out) {
+void widen(const NBits& b, int64_t k0, int64_t k1, int64_t first, int64_t count, int64_t width, float* out) {
   constexpr int fields = kFields<BITS>;
   const int64_t words = b.blocks * b.block / fields;
   // Panels are of whole vectors, and so are groups.
   for (int64_t col = 0; col < (count + width - 1) / width * width; col += W) {
-    float* to = out + col / width * width * b.k + col % width;
+    float* to = out + col / width * width * (k1 - k0) + col % width - k0 * width;
     const int64_t group = (first + col) / kNBitsGroup, lane = (first + col) % kNBitsGroup;
     if (first + col >= b.n) {
-      for (int64_t i = 0; i < b.k; i++) store(to + i * width, vf{});
+      for (int64_t i = k0; i < k1; i++) store(to + i * width, vf{});
       continue;
     }
     const int32_t* w = reinterpret_cast<const int32_t*>(b.words) + group * words * kNBitsGroup + lane;
     const int64_t line = group * b.blocks * kNBitsGroup + lane;
-    for (int64_t block = 0; block < b.blocks; block++) {
+    for (int64_t block = k0 / b.block; block * b.block < k1; block++) {
       const vf scale = load(b.scales + line + block * kNBitsGroup), zero = zeros_at(b, line + block * kNBitsGroup);
-      const int64_t end = (block + 1) * b.block < b.k ? (block + 1) * b.block : b.k;
+      const int64_t end = (block + 1) * b.block < k1 ? (block + 1) * b.block : k1;
       for (int64_t i = block * b.block; i < end; i += fields) {
         const vi word = load(w + i / fields * kNBitsGroup);
         const int n = end - i < fields ? static_cast<int>(end - i) : fields;
@@ -137,8 +137,9 @@ void nbits_row_prepare(const NBits& b, const float* a, float* scaled, float* sum
 
 void nbits_row(const NBitsRow& r, int64_t begin, int64_t end) { r.b.bits == 2 ? row<2>(r, begin, end) : r.b.bits == 4 ? row<4>(r, begin, end) : row<8>(r, begin, end); }
 
-void nbits_widen(const NBits& b, int64_t first, int64_t count, int64_t width, float* out) {
-  b.bits == 2 ? widen<2>(b, first, count, width, out) : b.bits == 4 ? widen<4>(b, first, count, width, out) : widen<8>(b, first, count, width, out);
+void nbits_widen(const NBits& b, int64_t k0, int64_t k1, int64_t first, int64_t count, int64_t width, float* out) {
+  const auto run = b.bits == 2 ? widen<2> : b.bits == 4 ? widen<4> : widen<8>;
+  run(b, k0, k1, first, count, width, out);
 }
 
 }  // namespace SX_ISA

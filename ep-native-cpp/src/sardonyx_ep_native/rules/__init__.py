@@ -6,6 +6,7 @@ from sardonyx.ep import CompileContext
 from sardonyx.ep.rules import apply_rules
 from sardonyx.ir.graph import Graph
 from sardonyx_ep_native.rules.blocked_layout import block_layout
+from sardonyx_ep_native.rules.blocked_weights import blocked_weights, nbits_bias
 from sardonyx_ep_native.rules.channel_shuffle import absorb_channel_shuffle, channel_shuffle
 from sardonyx_ep_native.rules.channels_first import CHANNELS_FIRST
 from sardonyx_ep_native.rules.conv_epilogue import CONV_EPILOGUE
@@ -16,7 +17,7 @@ from sardonyx_ep_native.rules.norm_residual import norm_residual
 
 __all__ = ["RULES", "prepare", "widen_half_precision"]
 
-RULES = (*CHANNELS_FIRST, matmul_bias, matmul_residual, matmul_activation, channel_shuffle, *CONV_EPILOGUE)
+RULES = (*CHANNELS_FIRST, blocked_weights, nbits_bias, matmul_bias, matmul_residual, matmul_activation, channel_shuffle, *CONV_EPILOGUE)
 
 
 def prepare(graph: Graph, context: CompileContext) -> None:

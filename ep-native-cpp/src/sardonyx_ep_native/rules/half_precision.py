@@ -31,6 +31,11 @@ COMPUTES = frozenset(
         "Gemm",
         "Attention",
         "RotaryEmbedding",
+        "Einsum",
+        "GRU",
+        "LSTM",
+        "RNN",
+        "MatMulNBits",
     }
 )
 # What goes on in float32 with a widened operand: elementwise operators, rows, and movements.
@@ -78,7 +83,7 @@ class _Widening:
         self.graph.nodes = self.nodes
 
     def _goes_wide(self, node: Node) -> bool:
-        if node.domain != "":
+        if node.domain != "" and node.key != ("com.microsoft", "MatMulNBits"):
             return False
         half = [v for v in node.inputs if v is not None and v.dtype in HALF]
         return bool(half) and (node.op in COMPUTES or (node.op in FOLLOWS and any(v in self.wide and v.const is None for v in half)))
