@@ -5,10 +5,10 @@ Every module with batches or lengths that vary is exported with dynamic axes and
 
 from __future__ import annotations
 
-import io
 import logging
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import onnx
@@ -178,22 +178,19 @@ def words(batch: int, length: int) -> tuple[Tensor]:
     return (ids,)
 
 
-def exported(module: nn.Module, feeds: list[tuple[Tensor, ...]], axes: list[Axes], dynamo: bool = True, opset: int = 18) -> Converted:
+def exported(module: nn.Module, feeds: Sequence[tuple[Tensor, ...]], axes: list[Axes], dynamo: bool = True, opset: int = 18) -> Converted:
     """The module exported with the first feeds, and what it gives for all of them."""
     module = module.eval()
     names = [f"in{i}" for i in range(len(axes))]
-    with torch.no_grad():
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/model.onnx"
         if dynamo:
             shapes = tuple(dict.fromkeys(a, torch.export.Dim.DYNAMIC) for a in axes)
-            program = torch.onnx.export(
-                module, feeds[0], input_names=names, dynamic_shapes=shapes, dynamo=True, opset_version=opset, verbose=False
-            )
-            model = program.model_proto
+            options: dict[str, Any] = {"dynamic_shapes": shapes, "external_data": False, "verbose": False}
         else:
-            file = io.BytesIO()
-            dynamic = dict(zip(names, axes, strict=True))
-            torch.onnx.export(module, feeds[0], file, input_names=names, dynamic_axes=dynamic, dynamo=False, opset_version=opset)
-            model = onnx.load_from_string(file.getvalue())
+            options = {"dynamic_axes": dict(zip(names, axes, strict=True))}
+        torch.onnx.export(module, feeds[0], path, input_names=names, dynamo=dynamo, opset_version=opset, **options)
+        model = onnx.load(path)
         runs = []
         for feed in feeds:
             result = module(*feed)
@@ -259,18 +256,18 @@ MODULES: dict[str, Callable[[bool], Converted]] = {
 }
 
 
-def seeded(make: Callable[[], Converted]) -> Callable[[], Converted]:
+def seeded(make: Callable[..., Converted], *arguments: Any) -> Callable[[], Converted]:
     """The same weights and feeds whichever cases are run."""
 
     def run() -> Converted:
         torch.manual_seed(0)
-        return make()
+        return make(*arguments)
 
     return run
 
 
-CASES = {name: seeded(lambda make=make: make(True)) for name, make in MODULES.items()}
-CASES |= {f"{name} (script)": seeded(lambda make=make: make(False)) for name, make in MODULES.items()}
+CASES = {name: seeded(make, True) for name, make in MODULES.items()}
+CASES |= {f"{name} (script)": seeded(make, False) for name, make in MODULES.items()}
 CASES |= {"branch": seeded(branch), "loop (script)": seeded(loop)}
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from sardonyx.ir.dtypes import dtype_name
 from sardonyx.ir.graph import Node
 from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.planner import Placed
+from sardonyx.runtime.work import Work, work_of
 
 __all__ = ["NodeTime", "Profile"]
 
@@ -48,9 +49,11 @@ class Profile:
     begun: int = field(default_factory=time.time_ns)
     where: Placement | None = None
     sizes: dict[str, int] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
 
     def record(self, node: Node, start: int, end: int, outputs: Sequence[Any]) -> None:
         """Note one execution."""
+        self.nodes[node.name] = node
         arrays = [o for o in outputs if isinstance(o, (np.ndarray, np.generic))]
         self.events.append(
             NodeTime(
@@ -68,7 +71,8 @@ class Profile:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per node, the most expensive first: calls, total and mean time in µs, share, bytes."""
+        """One row per node, the most expensive first: calls, total and mean time in µs, share, bytes of its outputs where they
+        are known; `gflops` per second (products and convolutions) and `gbytes` per second (inputs and outputs once), or None."""
         total = sum(e.duration for e in self.events) or 1
         rows: dict[str, dict[str, Any]] = {}
         for e in self.events:
@@ -90,7 +94,15 @@ class Profile:
         for row in rows.values():
             row["mean_us"] = row["total_us"] / row["calls"]
             row["share"] = row["total_us"] * 1000 / total
+            work = self.work(row["node"])
+            row["gflops"] = work.flops / row["mean_us"] / 1e3 if work is not None and work.flops and row["mean_us"] else None
+            row["gbytes"] = work.bytes / row["mean_us"] / 1e3 if work is not None and row["mean_us"] else None
         return sorted(rows.values(), key=lambda r: -r["total_us"])
+
+    def work(self, name: str) -> Work | None:
+        """What a node has to do in one run, or None if its shapes are unknown."""
+        node = self.nodes.get(name)
+        return None if node is None else work_of(node, self.sizes)
 
     def by_op(self) -> list[dict[str, Any]]:
         """One row per operator and provider, the most expensive first."""
