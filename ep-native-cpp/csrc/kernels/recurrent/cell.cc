@@ -39,7 +39,6 @@ struct Any {
 struct Usual {
   static vf f(vf x) { return vsigmoid(x); }
   static vf g(vf x) { return vtanh(x); }
-  static vf out(vf x) { return vtanh(x); }
 };
 
 bool is_usual(const Cell& c) { return c.f.kind == Gate::sigmoid && c.g.kind == Gate::tanh && c.out.kind == Gate::tanh && c.clip == kInf; }
@@ -59,22 +58,46 @@ inline void put_state(const Cell& c, int64_t i, vf h, Put put) {
 }
 
 template <typename Functions>
-void lstm(const Cell& c, const Functions& fn, bool plain) {
+void lstm(const Cell& c, const Functions& fn) {
   const int64_t n = c.n;
   each(n, [&](int64_t i, auto get, auto put) {
     const vf old = get(c.c + i);
     vf in = get(c.x + i) + get(c.r + i), forget = get(c.x + 2 * n + i) + get(c.r + 2 * n + i), out = get(c.x + n + i) + get(c.r + n + i);
-    if (!plain && c.peepholes) {
+    if (c.peepholes) {
       in += get(c.peepholes + i) * old;
       forget += get(c.peepholes + 2 * n + i) * old;
     }
     in = fn.f(in);
-    forget = !plain && c.input_forget ? 1.0f - in : fn.f(forget);
+    forget = c.input_forget ? 1.0f - in : fn.f(forget);
     const vf now = forget * old + in * fn.g(get(c.x + 3 * n + i) + get(c.r + 3 * n + i));
-    if (!plain && c.peepholes) out += get(c.peepholes + n + i) * now;
+    if (c.peepholes) out += get(c.peepholes + n + i) * now;
     put(c.c + i, now);
     put_state(c, i, fn.f(out) * fn.out(now), put);
   });
+}
+
+constexpr int64_t kRun = 128;  // units at a time where gates wait in the first-level cache
+
+// to = f(x + r) of some units of a gate: of one function at a time the constants stay in registers.
+template <typename F>
+inline void one_gate(const Cell& c, int64_t first, int64_t count, float* to, F&& f) {
+  const float *x = c.x + first, *r = c.r + first;
+  each(count, [&](int64_t i, auto get, auto put) { put(to + i, f(get(x + i) + get(r + i))); });
+}
+
+void usual_lstm(const Cell& c) {
+  alignas(64) float gates[4][kRun];
+  for (int64_t first = 0; first < c.n; first += kRun) {
+    const int64_t count = c.n - first < kRun ? c.n - first : kRun;
+    for (int gate = 0; gate < 3; gate++) one_gate(c, gate * c.n + first, count, gates[gate], [](vf x) { return vsigmoid(x); });
+    one_gate(c, 3 * c.n + first, count, gates[3], [](vf x) { return vtanh(x); });
+    float* cell = c.c + first;
+    each(count, [&](int64_t i, auto get, auto put) {
+      const vf now = get(gates[2] + i) * get(cell + i) + get(gates[0] + i) * get(gates[3] + i);
+      put(cell + i, now);
+      put_state(c, first + i, get(gates[1] + i) * vtanh(now), put);
+    });
+  }
 }
 
 template <typename Functions>
@@ -98,13 +121,19 @@ void gru_first(const Cell& c, const Functions& fn) {
 template <typename Functions>
 void gru_linear(const Cell& c, const Functions& fn) {
   const int64_t n = c.n;
-  each(n, [&](int64_t i, auto get, auto put) {
-    const vf h = get(c.h + i), z = fn.f(get(c.x + i) + get(c.r + i)), reset = fn.f(get(c.x + n + i) + get(c.r + n + i));
-    vf state = get(c.r + 2 * n + i);
-    if (c.bias) state += get(c.bias + i);
-    const vf fresh = fn.g(get(c.x + 2 * n + i) + reset * state);
-    put_state(c, i, (h - fresh) * z + fresh, put);
-  });
+  alignas(64) float gates[2][kRun];
+  for (int64_t first = 0; first < n; first += kRun) {
+    const int64_t count = n - first < kRun ? n - first : kRun;
+    for (int gate = 0; gate < 2; gate++) one_gate(c, gate * n + first, count, gates[gate], [&](vf x) { return fn.f(x); });
+    const float *x = c.x + 2 * n + first, *r = c.r + 2 * n + first, *bias = c.bias ? c.bias + first : nullptr;
+    each(count, [&](int64_t i, auto get, auto put) {
+      const vf h = get(c.h + first + i);
+      vf state = get(r + i);
+      if (bias) state += get(bias + i);
+      const vf fresh = fn.g(get(x + i) + get(gates[1] + i) * state);
+      put_state(c, first + i, (h - fresh) * get(gates[0] + i) + fresh, put);
+    });
+  }
 }
 
 }  // namespace
@@ -115,9 +144,9 @@ void rnn_cell(const Cell& c) {
 
 void lstm_cell(const Cell& c) {
   if (is_usual(c) && !c.peepholes && !c.input_forget)
-    lstm(c, Usual{}, true);
+    usual_lstm(c);
   else
-    lstm(c, Any{c}, false);
+    lstm(c, Any{c});
 }
 
 void gru_gates(const Cell& c) { is_usual(c) ? gru_first(c, Usual{}) : gru_first(c, Any{c}); }
