@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import InvalidModel
-from sardonyx.ir.attributes import GRAPH, attribute_from_proto
+from sardonyx.ir.attributes import GRAPH, TENSOR, attribute_from_proto
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.proto import Files, dense, tensor_from_proto, text, type_from_proto
@@ -173,6 +173,8 @@ class Builder:
             if not name or context.path is None or (context.path and (name in self.names or name in self.reserved)):
                 name = context.prefix + (name or op)
             name = self._unique(name)
+            if op == "Constant" and not domain and not self.functions and self._tensor_constant(n, scope):
+                continue
             inputs = [self._value(i, scope, n) if i else None for i in n.input]
             outputs = [scope.find(o) if o else None for o in n.output]
             attrs = self._attributes(n, scope, context, name, index) if n.attribute else {}
@@ -237,6 +239,17 @@ class Builder:
                     f"but {n.op_type} came later"
                 )
         return since or (1 if domain in INTERNAL else max(opset, 1))
+
+    def _tensor_constant(self, n: Any, scope: Scope) -> bool:
+        """Whether a node is no more than a Constant of a tensor, of which its output was made."""
+        if len(n.attribute) != 1 or len(n.output) != 1 or n.input or n.overload:
+            return False
+        a = n.attribute[0]
+        if a.type != TENSOR or a.name != "value" or a.ref_attr_name or (value := scope.find(n.output[0])) is None:
+            return False
+        value.const = tensor_from_proto(a.t, self.files)
+        value.type = TensorType(value.const.dtype, value.const.shape)
+        return True
 
     @staticmethod
     def _constant(n: Any, attrs: dict[str, Any], outputs: list[Value | None]) -> None:

@@ -17,6 +17,8 @@ __all__ = ["Tensor", "pack_bits", "unpack_bits"]
 
 # Bytes of the tensors that are worth sharing.
 IDENTIFIED = 1 << 12
+# Views of no more bytes are kept, for rules read scalars again and again.
+KEPT = 64
 
 
 class Tensor:
@@ -114,7 +116,7 @@ class Tensor:
             assert self._read is not None
             array = self._read()
             array.flags.writeable = False
-            if self.region is not None and not PACKED_BITS.get(self.dtype):
+            if self.region is not None and self.region[2] > KEPT and not PACKED_BITS.get(self.dtype):
                 return array
             self._array = array
         return self._array

@@ -32,12 +32,12 @@ def only_use(value: Value | None) -> bool:
 
 def scalar(value: Value | None) -> float | None:
     """The number in a constant real tensor of one element, of any rank, or None."""
-    if value is None or value.const is None or value.const.size != 1:
+    tensor = value.const if value is not None else None
+    if tensor is None or tensor.size != 1:
         return None
-    dtype = value.const.dtype
-    if dtype.kind not in "fiub" and not is_float(dtype):
+    if tensor.dtype.kind not in "fiub" and not is_float(tensor.dtype):
         return None
-    return float(value.const.numpy().reshape(-1)[0])
+    return float(tensor.numpy().item())
 
 
 def scalar_operand(node: Node) -> tuple[Value, float, int] | None:

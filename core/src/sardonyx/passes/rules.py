@@ -82,10 +82,10 @@ def sharper(a: ValueType, b: ValueType) -> ValueType:
 class _Rewriter:
     def __init__(self, graph: Graph, rules: list[Rule], reasons: list[tuple[str, str, str]] | None):
         self.graph, self.reasons = graph, reasons
-        self.table: dict[str, list[tuple[str, Rule]]] = {}
+        self.table: dict[str, dict[str, list[Rule]]] = {}
         for r in rules:
             for domain, op in r.ops:
-                self.table.setdefault(op, []).append((domain, r))
+                self.table.setdefault(op, {}).setdefault(domain, []).append(r)
         self.graphs = levels(graph)
         self.results = {v for g in self.graphs for v in g.outputs}
         self.names = {n.name for g in self.graphs for n in g.nodes}
@@ -115,7 +115,8 @@ class _Rewriter:
             node = stack.pop()
             if node.graph is None:
                 continue
-            rules = self.table.get(node.op)
+            domains = self.table.get(node.op)
+            rules = domains.get(node.domain) if domains is not None else None
             edit = self._match(node, graph, rules) if rules is not None else None
             if edit is None:
                 done.append(node)
@@ -132,15 +133,13 @@ class _Rewriter:
             if not graph.sort():
                 raise InternalError(f"rewriting made a cycle; the last rules applied were {', '.join(dict.fromkeys(self.recent))}")
 
-    def _match(self, node: Node, graph: Graph, rules: list[tuple[str, Rule]]) -> Edit | None:
+    def _match(self, node: Node, graph: Graph, rules: list[Rule]) -> Edit | None:
         form = newest(node.domain, node.op)
         if form is not None and node.since != form:
             return None
         if self.budget is not None and self.budget.spent:
             return None
-        for domain, r in rules:
-            if domain != node.domain:
-                continue
+        for r in rules:
             try:
                 outcome = r.function(node, graph)
             except Exception as e:
@@ -154,13 +153,15 @@ class _Rewriter:
                     exc_info=log.isEnabledFor(logging.DEBUG),
                 )
                 continue
+            if outcome is None:
+                continue
             if isinstance(outcome, Edit):
                 if outcome.known and all(self._movable(old, new, outcome) for old, new in outcome.moves):
                     self._count(r.name)
                     if self.budget is not None:
                         self.budget.note(r.name, outcome.matched)
                     return outcome
-            elif outcome is not None and self.reasons is not None:
+            elif self.reasons is not None:
                 self.reasons.append((r.name, node.name, outcome.reason))
         return None
 

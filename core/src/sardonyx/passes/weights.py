@@ -22,30 +22,43 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
 
 
-def derived(value: Value, shape: tuple[int, ...], function: Callable[[np.ndarray], np.ndarray], name: str = "", recipe: str = "") -> Value:
+def derived(
+    value: Value,
+    shape: tuple[int, ...],
+    function: Callable[[np.ndarray], np.ndarray],
+    name: str = "",
+    recipe: Callable[[], str] | None = None,
+) -> Value:
     """A constant of `shape` and the dtype of constant `value` that holds function(its array), computed lazily if large.
-    Equal `recipe`s, where given, mean equal functions, so that sessions of one file can share what they make."""
+    Equal texts of `recipe`s, where given, mean equal functions, so that sessions of one file can share what they make."""
     tensor = value.const
     assert tensor is not None
 
     def read() -> np.ndarray:
-        array = np.asarray(function(tensor.numpy())).astype(tensor.dtype, copy=False)
+        array = np.asarray(function(tensor.fresh())).astype(tensor.dtype, copy=False)
         tensor.release()
         return array
 
-    known = tensor.known_identity if recipe else ""
-    identity = f"{known} {recipe} {shape}" if known else None
     if tensor.nbytes <= LARGE:
         return constant(read(), name or value.name)
+    known = tensor.known_identity if recipe is not None else ""
+    identity = f"{known} {recipe()} {shape}" if recipe is not None and known else None
     return Value(name or value.name, TensorType(tensor.dtype, shape), Tensor(tensor.dtype, shape, read=read, identity=identity))
 
 
 def times(value: Value, factor: np.ndarray) -> Value:
     """A constant of value * factor, where the factor broadcasts into the value's shape."""
     assert value.const is not None
-    digest = hashlib.sha256(np.ascontiguousarray(factor).tobytes()).hexdigest()
-    recipe = f"times {factor.dtype}{factor.shape} {digest}"
-    return derived(value, value.const.shape, lambda w: wide(w) * factor.astype(wide(w).dtype), recipe=recipe)
+
+    def product(array: np.ndarray) -> np.ndarray:
+        array = wide(array)
+        return array * factor.astype(array.dtype)
+
+    def recipe() -> str:
+        digest = hashlib.sha256(np.ascontiguousarray(factor).tobytes()).hexdigest()
+        return f"times {factor.dtype}{factor.shape} {digest}"
+
+    return derived(value, value.const.shape, product, recipe=recipe)
 
 
 def channel_vector(value: Value | None, rank: int | None, channels: int | None) -> np.ndarray | None:

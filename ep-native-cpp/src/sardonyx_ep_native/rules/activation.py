@@ -44,11 +44,15 @@ _PLAIN = {
     "Sqrt": "sqrt",
     "Abs": "abs",
 }
+_OTHERS = frozenset({"Gelu", "Swish", "LeakyRelu", "Elu", "HardSigmoid", "Clip"})
+_FLOAT = np.dtype(np.float32)
 
 
 def activation(node: Node) -> dict[str, Any] | None:
     """The epilogue attributes (activation, act_alpha, act_beta) of a float32 elementwise node, or None."""
-    if node.domain != "" or node.inputs[0] is None or node.inputs[0].dtype != np.float32:
+    if node.domain != "" or (node.op not in _PLAIN and node.op not in _OTHERS):
+        return None
+    if node.inputs[0] is None or node.inputs[0].dtype != _FLOAT:
         return None
     alpha = beta = 0.0
     if node.op in _PLAIN:
@@ -63,12 +67,10 @@ def activation(node: Node) -> dict[str, Any] | None:
         act, alpha = "elu", float(node.attrs.get("alpha", 1.0))
     elif node.op == "HardSigmoid":
         act, alpha, beta = "hard_sigmoid", float(node.attrs.get("alpha", 0.2)), float(node.attrs.get("beta", 0.5))
-    elif node.op == "Clip":
+    else:
         low, high = node.input(1), node.input(2)
         small, large = (-np.inf if low is None else scalar(low)), (np.inf if high is None else scalar(high))
         if small is None or large is None or np.isnan(small) or np.isnan(large):
             return None
         act, alpha, beta = "clip", float(small), float(large)
-    else:
-        return None
     return {"activation": _ACT.index(act), "act_alpha": alpha, "act_beta": beta}

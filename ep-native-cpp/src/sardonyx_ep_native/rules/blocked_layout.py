@@ -8,6 +8,7 @@ plain input is converted once for all of its users or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -65,16 +66,16 @@ class _Layout:
         if node.op in _POOLS and first in self.blocked:
             return self._keep
         if node.op == "BatchNormalization":
-            return self._batch_norm if _statistics(node) is not None else None
+            terms = _statistics(node)
+            return None if terms is None else partial(self._batch_norm, terms=terms)
         if node.op in _MAP and len(node.inputs) == 2 and self._broadcasts(node):
             return self._binary
         if node.op == "Concat" and self._joins_channels(node):
             return self._concat
         if node.op == "Resize" and _resizes(node):
             return self._resize
-        if first in self.blocked and activation(node) is not None:
-            return self._unary
-        return None
+        act = activation(node) if first in self.blocked else None
+        return None if act is None else partial(self._unary, act=act)
 
     # What is done in the blocked layout.
 
@@ -84,15 +85,13 @@ class _Layout:
     def _keep(self, node: Node) -> None:
         self._emit(node)
 
-    def _unary(self, node: Node) -> None:
-        self._replace(node, "BlockMap", node.inputs[:1], activation(node) or {})
+    def _unary(self, node: Node, act: dict[str, object]) -> None:
+        self._replace(node, "BlockMap", node.inputs[:1], act)
 
     def _binary(self, node: Node) -> None:
         self._replace(node, "BlockMap", node.inputs, {"map": _MAP[node.op]})
 
-    def _batch_norm(self, node: Node) -> None:
-        terms = _statistics(node)
-        assert terms is not None
+    def _batch_norm(self, node: Node, terms: tuple[np.ndarray, np.ndarray]) -> None:
         scale, shift = (constant(t.astype(np.float32), f"{node.name}/{name}") for t, name in zip(terms, ("scale", "shift"), strict=True))
         self._replace(node, "BlockMap", [node.inputs[0], scale, shift], {"map": _AFFINE})
 

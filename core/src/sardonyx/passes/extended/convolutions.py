@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
@@ -155,8 +157,11 @@ def fold_operand_arithmetic(node: Node, graph: Graph) -> Outcome:
             return no("it pads with zeros, which nothing was added to")
         if bias is not None and bias.const is None:
             return no("its bias is not constant")
-        along = _along_inputs(node, vector, weights.const.shape)
-        added = (weights.const.numpy().astype(np.float64) * along).sum(axis=tuple(range(1, len(weights.const.shape))))
+        w = weights.const.numpy()
+        along = _along_inputs(node, vector, w.shape)
+        columns = math.prod(w.shape[1:])
+        along = np.broadcast_to(along, (len(along), *w.shape[1:])).reshape(len(along), columns)
+        added = (w.reshape(len(w), columns) * along).sum(axis=1)
         given = 0.0 if bias is None or bias.const is None else bias.const.numpy().astype(np.float64)
         total = given + added if before.op == "Add" else given - added
         inputs = [source, weights, constant(total.astype(weights.const.dtype), node.name + "/bias")]
