@@ -19,7 +19,9 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 static size_t round_size(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
-// Memory of the system's own, in huge pages from 2 MB on: weights of many megabytes otherwise miss the TLB all the time.
+// Memory of the system's own. Weights of many megabytes miss the TLB all the time unless they lie in huge pages; but to
+// ask for those before the first touch can stall for seconds where memory is fragmented, so `settle` leaves it to the
+// system to gather what has been written.
 class Region {
  public:
   explicit Region(size_t n) : size_(round_size(n, n < kHugePage ? 4096 : kHugePage)) {
@@ -30,12 +32,13 @@ class Region {
     if (first > from) munmap(at, first - from);
     if (from + all > first + size_) munmap(reinterpret_cast<void*>(first + size_), from + all - first - size_);
     base_ = reinterpret_cast<char*>(first);
-    if (n >= kHugePage) madvise(base_, size_, MADV_HUGEPAGE);
   }
   ~Region() { munmap(base_, size_); }
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
-  size_t size() const { return size_; }
+  void settle() {
+    if (size_ >= kHugePage) madvise(base_, size_, MADV_HUGEPAGE);
+  }
   // The next n bytes, or null.
   void* take(size_t n) {
     n = round_size(n + kSlack, kAlign);
@@ -63,21 +66,31 @@ Buffer::~Buffer() {
   if (!region_) std::free(data);
 }
 
-static thread_local std::shared_ptr<Region>* current_region = nullptr;
+static thread_local RegionScope* current_scope = nullptr;
 
-RegionScope::RegionScope() : outer_(current_region) { current_region = &region_; }
-RegionScope::~RegionScope() { current_region = outer_; }
+RegionScope::RegionScope() : outer_(current_scope) { current_scope = this; }
+RegionScope::~RegionScope() {
+  for (auto& region : regions_) region->settle();
+  current_scope = outer_;
+}
 
-std::shared_ptr<Buffer> lasting_buffer(size_t bytes) {
+std::shared_ptr<Buffer> RegionScope::take(size_t bytes) {
   constexpr size_t kFirst = size_t{1} << 20, kNext = size_t{16} << 20;
-  if (!current_region || bytes < 4096 || bytes > kNext / 2) return std::make_shared<Buffer>(bytes);
-  auto& region = *current_region;
-  if (region) {
-    auto made = std::make_shared<Buffer>(bytes, region);
+  if (bytes > kNext / 2) {
+    regions_.insert(regions_.begin(), std::make_shared<Region>(bytes + kSlack));
+    return std::make_shared<Buffer>(bytes, regions_.front());
+  }
+  if (open_) {
+    auto made = std::make_shared<Buffer>(bytes, regions_.back());
     if (made->data) return made;
   }
-  region = std::make_shared<Region>(!region && bytes + kSlack <= kFirst ? kFirst : kNext);
-  return std::make_shared<Buffer>(bytes, region);
+  regions_.push_back(std::make_shared<Region>(!open_ && bytes + kSlack <= kFirst ? kFirst : kNext));
+  open_ = true;
+  return std::make_shared<Buffer>(bytes, regions_.back());
+}
+
+std::shared_ptr<Buffer> lasting_buffer(size_t bytes) {
+  return current_scope && bytes >= 4096 ? current_scope->take(bytes) : std::make_shared<Buffer>(bytes);
 }
 
 void Runtime::fail(const char* format, ...) {

@@ -138,10 +138,12 @@ class RegionScope {
   ~RegionScope();
   RegionScope(const RegionScope&) = delete;
   RegionScope& operator=(const RegionScope&) = delete;
+  std::shared_ptr<Buffer> take(size_t bytes);
 
  private:
-  std::shared_ptr<Region> region_;
-  std::shared_ptr<Region>* outer_;
+  std::vector<std::shared_ptr<Region>> regions_;  // the last one is taken from, if any is open
+  bool open_ = false;
+  RegionScope* outer_;
 };
 
 // The process-wide store of packed weights: equal (identity, key) share one buffer while anybody uses it.
