@@ -66,6 +66,11 @@ Buffer::~Buffer() {
   if (!region_) std::free(data);
 }
 
+std::unique_ptr<Buffer> returned_buffer(size_t bytes) {
+  constexpr size_t kLeast = size_t{128} << 10;
+  return bytes < kLeast ? std::make_unique<Buffer>(bytes) : std::make_unique<Buffer>(bytes, std::make_shared<Region>(bytes + kSlack));
+}
+
 static thread_local RegionScope* current_scope = nullptr;
 
 RegionScope::RegionScope() : outer_(current_scope) { current_scope = this; }

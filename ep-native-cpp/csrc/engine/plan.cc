@@ -26,7 +26,7 @@ Instance* Plan::acquire() {
     return i;
   }
   auto made = std::make_unique<Instance>();
-  made->arena = std::make_unique<Buffer>(arena_bytes);
+  made->arena = returned_buffer(arena_bytes);
   made->blocks = std::make_unique<Buffer>(blocks.size());
   char* copy = static_cast<char*>(made->blocks->data);
   std::copy(blocks.begin(), blocks.end(), copy);

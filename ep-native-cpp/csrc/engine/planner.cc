@@ -33,7 +33,7 @@ class Reading {
     if (v.read) {
       keep_ = v.read(&data);
     } else if (!is_aligned(v)) {
-      data = (copy_ = copy_of(v.data, bytes_of(v), std::make_shared<Buffer>(bytes_of(v))))->data;
+      data = (copy_ = copy_of(v.data, bytes_of(v), returned_buffer(bytes_of(v))))->data;
       forget(v);
     }
   }

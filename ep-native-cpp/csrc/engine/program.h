@@ -131,6 +131,9 @@ class Program {
   static bool matches(const Plan& p, const View* in);
 };
 
+// A buffer that goes back to the system when it goes: malloc keeps what it once had for as long as the process lives.
+std::unique_ptr<Buffer> returned_buffer(size_t bytes);
+
 // While one exists, lasting buffers made by this thread lie together in pieces of memory that go when the last of them does.
 class RegionScope {
  public:

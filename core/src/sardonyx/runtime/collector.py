@@ -11,7 +11,8 @@ __all__ = ["collector_paused"]
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collection within. Whoever finds the collector running starts it again; nested and parallel use is fine."""
+    """No collection within, and one of what was made in the meantime afterwards, before the graphs that are garbage by then count
+    as old. Whoever finds the collector running starts it again; nested and parallel use is fine."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -19,3 +20,4 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
+            gc.collect(0)
