@@ -19,10 +19,14 @@ def model(make_model):
 
 @pytest.fixture(autouse=True)
 def fresh():
+    def reset():
+        log.ROOT.setLevel(logging.NOTSET)
+        log.ROOT.handlers.clear()
+        log.set_default_logger_verbosity(0)
+
+    reset()
     yield
-    log.ROOT.setLevel(logging.NOTSET)
-    log.ROOT.handlers.clear()
-    log.set_default_logger_verbosity(0)
+    reset()
 
 
 def messages(model, caplog, run_severity=-1, **options):
