@@ -92,7 +92,7 @@ static void few_rows(const Gemm& g, int64_t row, int64_t p0) {
 
 template <int ROWS, int NV>
 static void few_rows_product(const Gemm& g, int64_t row, int64_t p0, int64_t p1) {
-  constexpr int registers = W == 16 ? 24 : 12, panels = ROWS == 1 ? 4 : registers / (ROWS * NV);
+  constexpr int registers = W == 16 ? 24 : W == 8 ? 12 : 8, panels = ROWS == 1 ? 4 : registers / (ROWS * NV);
   int64_t p = p0;
   for (; p + panels <= p1; p += panels) few_rows<ROWS, NV, panels>(g, row, p);
   for (; p < p1; p++) few_rows<ROWS, NV, 1>(g, row, p);
