@@ -5,6 +5,8 @@ A message says what went wrong, where (node, operator, opset, EP, dtypes, shapes
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "CompileRefused",
     "InternalError",
@@ -17,6 +19,7 @@ __all__ = [
     "RunTimeout",
     "SardonyxError",
     "UnreadableModel",
+    "did_you_mean",
     "foreign",
 ]
 
@@ -76,6 +79,14 @@ class RunTimeout(RunCancelled, TimeoutError):
 
 class InternalError(SardonyxError):
     """A fault in Sardonyx itself: please report it."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: names that are like it, or nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [k for k in known if k], 3)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def foreign(what: str, error: Exception, kind: type[SardonyxError] = InternalError) -> SardonyxError:

@@ -26,7 +26,7 @@ void convert_step(const void* args, Runtime& rt) {
   });
 }
 
-void convert(PlanCtx& p, const Shape& s, const Operand& from, const Operand& to, bool blocking) {
+void convert(PlanCtx& p, const Shape& s, const Place& from, const Place& to, bool blocking) {
   auto* a = p.emit<ConvertArgs>(convert_step);
   const int64_t pixels = s.size(2, s.rank), plain = s[1] * pixels, blocked = blocks_of(s[1]) * kBlock * pixels;
   *a = {};
@@ -54,30 +54,30 @@ void plan_convert(PlanCtx& p) {
   if (from == to || same_bytes(s))
     p.view(0, 0);
   else
-    convert(p, s, {Operand::input, 0}, {Operand::output, 0}, to);
+    convert(p, s, {Place::input, 0}, {Place::output, 0}, to);
 }
 
 const OpDef kTable[] = {{"ConvertLayout", infer_same, plan_convert, nullptr}};
 
 }  // namespace
 
-Operand blocked(PlanCtx& p, const Tensor& t) {
+Place blocked(PlanCtx& p, const Tensor& t) {
   if (t.layout == Layout::blocked || same_bytes(t.shape)) return t.at;
-  const Operand to{Operand::scratch, blocked_scratch(p, t.shape)};
+  const Place to{Place::scratch, blocked_scratch(p, t.shape)};
   convert(p, t.shape, t.at, to, true);
   return to;
 }
 
-Operand blocked_input(PlanCtx& p, size_t i) { return blocked(p, input_tensor(p, i)); }
+Place blocked_input(PlanCtx& p, size_t i) { return blocked(p, input_tensor(p, i)); }
 
-Operand blocked_output(PlanCtx& p, size_t i) {
+Place blocked_output(PlanCtx& p, size_t i) {
   const Shape& s = p.out_shape(i);
-  if (p.out_layout(i) == Layout::blocked || same_bytes(s)) return {Operand::output, i};
-  return {Operand::scratch, blocked_scratch(p, s)};
+  if (p.out_layout(i) == Layout::blocked || same_bytes(s)) return {Place::output, i};
+  return {Place::scratch, blocked_scratch(p, s)};
 }
 
-void finish_output(PlanCtx& p, size_t i, const Operand& from) {
-  if (from.kind == Operand::scratch) convert(p, p.out_shape(i), from, {Operand::output, i}, false);
+void finish_output(PlanCtx& p, size_t i, const Place& from) {
+  if (from.kind == Place::scratch) convert(p, p.out_shape(i), from, {Place::output, i}, false);
 }
 
 OpFamily layout_ops() { return {std::begin(kTable), std::end(kTable)}; }

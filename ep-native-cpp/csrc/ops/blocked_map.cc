@@ -53,7 +53,7 @@ void four_dims(const Shape& s, int64_t* d) {
   d[2] = s.size(2, s.rank - 1);
 }
 
-Operand expanded(PlanCtx& p, const Tensor& t, const Shape& out) {
+Place expanded(PlanCtx& p, const Tensor& t, const Shape& out) {
   const Shape s = with_rank(t.shape, out.rank);
   if (s == out) return blocked(p, t);
   if (out.rank == 5 && s[2] != out[2] && s[3] == out[3]) throw OpError("this broadcast over depth is not supported");
@@ -72,7 +72,7 @@ Operand expanded(PlanCtx& p, const Tensor& t, const Shape& out) {
   a->lane = from[1] == 1 ? 0 : 1;
   t.at.bind(p, a->x);
   p.bind_scratch(a->y, scratch);
-  return {Operand::scratch, scratch};
+  return {Place::scratch, scratch};
 }
 
 struct MapArgs {
@@ -108,7 +108,7 @@ MapOp reversed(MapOp op) {
   }
 }
 
-void emit(PlanCtx& p, MapArgs shape, const Operand& x, const Operand& b, const Packed* vector, const Packed* shift, const Operand& y) {
+void emit(PlanCtx& p, MapArgs shape, const Place& x, const Place& b, const Packed* vector, const Packed* shift, const Place& y) {
   shape.run = kernels().map_plane;
   shape.parallel = p.threads() > 1 && worth_parallel(shape.planes * shape.m.n * 8);
   shape.chunks = shape.parallel && shape.planes < 4 * p.threads() ? std::min<int64_t>(shape.m.n / kBlock, 4 * p.threads()) : 1;
@@ -134,19 +134,19 @@ MapArgs map_args(const Attributes& attrs, const Shape& out) {
   return a;
 }
 
-void emit_binary(PlanCtx& p, MapArgs a, Tensor x, Tensor t, const Operand& y, const Shape& out) {
+void emit_binary(PlanCtx& p, MapArgs a, Tensor x, Tensor t, const Place& y, const Shape& out) {
   if (x.shape != out && t.shape == out) {
     std::swap(x, t);
     a.m.op = reversed(a.m.op);
   }
   const int64_t pixels = a.m.n / kBlock;
-  const Operand full = expanded(p, x, out);
+  const Place full = expanded(p, x, out);
   const Shape s = with_rank(t.shape, out.rank);
   const bool plain = t.layout == Layout::plain;
   if (s.size() == 1 && plain) {
     a.m.operand = MapOperand::scalar;
     emit(p, a, full, t.at, nullptr, nullptr, y);
-  } else if (s[0] == 1 && s[1] == out[1] && s.size() == out[1] && plain && t.at.kind == Operand::input) {
+  } else if (s[0] == 1 && s[1] == out[1] && s.size() == out[1] && plain && t.at.kind == Place::input) {
     const Packed vector = padded_vector(p, t.at.index, out[1], a.blocks * kBlock);
     a.m.operand = MapOperand::lanes;
     a.b_block = kBlock;
@@ -154,7 +154,7 @@ void emit_binary(PlanCtx& p, MapArgs a, Tensor x, Tensor t, const Operand& y, co
   } else if (s[0] == out[0] && s[1] == out[1] && s.size(2, s.rank) == 1) {
     a.m.operand = MapOperand::lanes;
     a.b_plane = kBlock;
-    const Operand b = blocked(p, t);
+    const Place b = blocked(p, t);
     emit(p, a, full, b, nullptr, nullptr, y);
   } else if (s[0] == out[0] && s[1] == 1 && s.size(2, s.rank) == pixels && !plain) {
     a.m.operand = MapOperand::pixel;
@@ -163,7 +163,7 @@ void emit_binary(PlanCtx& p, MapArgs a, Tensor x, Tensor t, const Operand& y, co
   } else {
     a.m.operand = MapOperand::same;
     a.b_plane = a.m.n;
-    const Operand b = expanded(p, t, out);
+    const Place b = expanded(p, t, out);
     emit(p, a, full, b, nullptr, nullptr, y);
   }
 }
@@ -177,13 +177,13 @@ void plan_map(PlanCtx& p) {
   a.m.op = op;
   const Tensor x = input_tensor(p, 0);
   const bool in_place = x.layout == Layout::blocked && p.out_layout(0) == Layout::blocked && x.shape == out && p.reuse(0, 0);
-  const Operand y = in_place ? Operand{Operand::output, 0} : blocked_output(p, 0);
+  const Place y = in_place ? Place{Place::output, 0} : blocked_output(p, 0);
   if (op == MapOp::none) {
-    const Operand from = blocked(p, x);
+    const Place from = blocked(p, x);
     emit(p, a, from, {}, nullptr, nullptr, y);
   } else if (op == MapOp::affine) {
     const Packed scale = padded_vector(p, 1, out[1], a.blocks * kBlock), shift = padded_vector(p, 2, out[1], a.blocks * kBlock);
-    const Operand from = blocked(p, x);
+    const Place from = blocked(p, x);
     a.m.operand = MapOperand::lanes;
     a.b_block = kBlock;
     emit(p, a, from, {}, &scale, &shift, y);
@@ -220,7 +220,7 @@ void plan_norm(PlanCtx& p) {
   if (p.shape(1).size() != s[1] || (p.has(2) && p.shape(2).size() != s[1])) throw OpError("scale and bias must hold one number per channel of " + s.str());
   const int64_t padded = blocks_of(s[1]) * kBlock;
   const Packed scale = padded_vector(p, 1, s[1], padded), shift = padded_vector(p, 2, s[1], padded);
-  const Operand x = blocked_input(p, 0), y = blocked_output(p, 0);
+  const Place x = blocked_input(p, 0), y = blocked_output(p, 0);
   auto* a = p.emit<NormArgs>(norm_step);
   *a = {};
   a->n.channels = s[1];
@@ -254,7 +254,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
   return out;
 }
 
-void emit_map(PlanCtx& p, const Tensor& a, const Tensor& b, MapOp op, Act act, float alpha, float beta, const Operand& y, const Shape& out) {
+void emit_map(PlanCtx& p, const Tensor& a, const Tensor& b, MapOp op, Act act, float alpha, float beta, const Place& y, const Shape& out) {
   MapArgs args = map_args({}, out);
   args.m.op = op;
   args.m.act = act;

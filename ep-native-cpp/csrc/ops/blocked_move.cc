@@ -56,9 +56,9 @@ void infer_concat(InferCtx& c) {
 void plan_concat(PlanCtx& p) {
   const Shape& out = p.out_shape(0);
   if (out.size() == 0) return;
-  std::vector<Operand> parts;
+  std::vector<Place> parts;
   for (size_t i = 0; i < p.op.in.size(); i++) parts.push_back(blocked_input(p, i));
-  const Operand y = blocked_output(p, 0);
+  const Place y = blocked_output(p, 0);
   int64_t at = 0;
   for (size_t i = 0; i < parts.size(); i++) {
     if (p.shape(i).size() == 0) continue;
@@ -106,7 +106,7 @@ void plan_shuffle(PlanCtx& p) {
     const int64_t o = std::min(i, s[1] - 1), c = o % group * (s[1] / group) + o / group;
     from[i] = c / kBlock * pixels * kBlock + c % kBlock;
   }
-  const Operand x = blocked_input(p, 0), y = blocked_output(p, 0);
+  const Place x = blocked_input(p, 0), y = blocked_output(p, 0);
   auto* a = p.emit<ShuffleArgs>(shuffle_step);
   *a = {};
   a->images = s[0];
@@ -226,7 +226,7 @@ void plan_resize(PlanCtx& p) {
   const Shape& in = p.shape(0);
   if (out.size() == 0) return;
   const bool linear = p.op.attrs.gets("mode", "nearest") == "linear";
-  const Operand x = blocked_input(p, 0), y = blocked_output(p, 0);
+  const Place x = blocked_input(p, 0), y = blocked_output(p, 0);
   const auto rows = taps(p.op.attrs, in[2], out[2], scales[2], linear), cols = taps(p.op.attrs, in[3], out[3], scales[3], linear);
   auto* a = p.emit<ResizeArgs>(resize_step);
   *a = {};

@@ -54,7 +54,7 @@ void plan_conv(PlanCtx& p) {
   } else {
     // What was taken for a residual broadcasts: it is added afterwards.
     if (end.tail.affine) throw OpError("a residual " + p.shape(kResidual).str() + " does not have the shape " + shape.str());
-    const Operand sum{Operand::scratch, p.scratch(static_cast<size_t>(storage_size(shape, Layout::blocked)) * sizeof(float))};
+    const Place sum{Place::scratch, p.scratch(static_cast<size_t>(storage_size(shape, Layout::blocked)) * sizeof(float))};
     const ConvTail tail = end.tail;
     ConvEnd inner{{}, sum, tail.residual_after ? tail : ConvTail{}};
     convolve(p, c, inner);

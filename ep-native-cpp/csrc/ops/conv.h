@@ -74,7 +74,7 @@ Packed padded_vector(PlanCtx& p, size_t i, int64_t n, int64_t padded);
 
 // Where a convolution ends: blocked operands, and the tail without its pointers.
 struct ConvEnd {
-  Operand residual, out;
+  Place residual, out;
   ConvTail tail;
 };
 

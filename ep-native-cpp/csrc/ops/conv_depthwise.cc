@@ -68,7 +68,7 @@ bool plan_depthwise(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
     p.bind_scratch(a->out, weights.scratch);
   }
   const Packed bias = padded_vector(p, kB, c.oc, blocks * kBlock);
-  const Operand x = blocked_input(p, kX);
+  const Place x = blocked_input(p, kX);
   auto* a = p.emit<DepthwiseArgs>(depthwise_step);
   *a = {};
   a->d.height = c.w.h.in;

@@ -215,10 +215,10 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   const int64_t tile = kernels().conv_tile();
   const bool plain = p.layout(kX) == Layout::plain && c.w.c <= kPlainChannels && c.parts == 1 && c.w.w.dilation == 1 && !p.has(kPreScale);
   std::vector<int64_t> part_channels;
-  std::vector<Operand> parts;
+  std::vector<Place> parts;
   for (int i = 0; i < c.parts; i++) {
     part_channels.push_back(p.shape(part_input(i))[1]);
-    parts.push_back(plain ? Operand{Operand::input, kX} : blocked_input(p, part_input(i)));
+    parts.push_back(plain ? Place{Place::input, kX} : blocked_input(p, part_input(i)));
   }
   const ConvMap map = map_direct(c, part_channels, plain, tile);
   auto flat_map = flatten(map);

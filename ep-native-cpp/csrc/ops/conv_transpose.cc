@@ -177,7 +177,7 @@ void plan_transposed(PlanCtx& p) {
   const Packed bias = padded_vector(p, kB, c.oc, tiles * tile);
   auto zeros = std::make_shared<Buffer>(static_cast<size_t>(tiles * tile) * sizeof(float));
   std::memset(zeros->data, 0, zeros->bytes);
-  const Operand x = blocked_input(p, kX), out = blocked_output(p, 0);
+  const Place x = blocked_input(p, kX), out = blocked_output(p, 0);
   TransposedArgs shape{};
   shape.images = c.w.n;
   shape.blocks = blocks_of(c.oc);

@@ -179,7 +179,7 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
     pack(static_cast<const float*>(data), static_cast<float*>(buffer->data), c.oc, c.w.c, tile, m);
     return buffer;
   });
-  std::vector<Operand> parts;
+  std::vector<Place> parts;
   std::vector<WinogradPlane> planes;
   const int64_t pixels = c.w.pixels_in();
   for (int i = 0; i < c.parts; i++) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/isa.h"
+#include "ops/place.h"
 #include "ops/table.h"
 
 namespace sx {
@@ -189,21 +190,7 @@ void scaled_copy_step(const void* args, Runtime&) {
     for (int64_t j = 0; j < t.n; j++) t.to[i * t.n + j] = t.factor * t.from[i * t.stride_row + j * t.stride_col];
 }
 
-// Where an operand of a product lies: an input of the op, scratch, or nowhere.
-struct Operand {
-  int input = -1;
-  bool scratch = false;
-  size_t handle = 0;
-};
-
-void bind(PlanCtx& p, const float*& field, const Operand& o) {
-  if (o.scratch)
-    p.bind_scratch(field, o.handle);
-  else if (o.input >= 0 && p.has(o.input))
-    p.bind_in(field, o.input);
-}
-
-void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Operand a, Operand bias, Operand residual) {
+void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Place a, Place bias, Place residual) {
   const int64_t batch = d.batch.size();
   if (batch * d.m * d.n == 0) return;
   const int64_t a_batch = d.a.size(0, d.a.rank - 2), b_batch = d.b.size(0, d.b.rank - 2);
@@ -211,9 +198,9 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Operand a, O
     const size_t rows = p.scratch(static_cast<size_t>(a_batch * d.m * d.k) * sizeof(float));
     auto* t = p.emit<TransposeA>(transpose_a_step);
     *t = {nullptr, nullptr, a_batch, d.m, d.k};
-    bind(p, t->from, a);
+    a.bind(p, t->from);
     p.bind_scratch(t->to, rows);
-    a = {-1, true, rows};
+    a = {Place::scratch, rows};
   }
   const Epilogue e = epilogue(p.op.attrs);
   const int64_t stride_k = trans_b ? 1 : d.n, stride_n = trans_b ? d.k : 1;
@@ -226,10 +213,10 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Operand a, O
     g.k = d.k;
     g.e = e;
     g.e.ldr = d.n;
-    bind(p, g.a, a);
+    a.bind(p, g.a);
     p.bind_out(g.c, 0);
-    bind(p, g.e.bias, bias);
-    bind(p, g.e.residual, residual);
+    bias.bind(p, g.e.bias);
+    residual.bind(p, g.e.residual);
   };
   const bool constant = p.is_const(1) && b_batch == 1;
   if (constant) {
@@ -311,7 +298,8 @@ void infer_matmul(InferCtx& c) {
 // Inputs: A, B, bias [N], residual of the output's shape.
 void plan_matmul(PlanCtx& p) {
   const bool ta = p.op.attrs.get("transA", 0) != 0, tb = p.op.attrs.get("transB", 0) != 0;
-  product(p, matmul_dims(p.shape(0), p.shape(1), ta, tb), ta, tb, {0}, {2}, {3});
+  auto at = [&p](size_t i) { return p.has(i) ? Place{Place::input, i} : Place{}; };
+  product(p, matmul_dims(p.shape(0), p.shape(1), ta, tb), ta, tb, at(0), at(2), at(3));
 }
 
 void infer_gemm(InferCtx& c) {
@@ -334,7 +322,7 @@ void plan_gemm(PlanCtx& p) {
   const bool ta = p.op.attrs.get("transA", 0) != 0, tb = p.op.attrs.get("transB", 0) != 0;
   const float alpha = static_cast<float>(p.op.attrs.getf("alpha", 1)), beta = static_cast<float>(p.op.attrs.getf("beta", 1));
   const Dims d = matmul_dims(p.shape(0), p.shape(1), ta, tb);
-  Operand a{0}, bias, residual;
+  Place a{Place::input, 0}, bias, residual;
   if (alpha != 1) {
     const int64_t n = p.shape(0).size();
     const size_t scaled = p.scratch(static_cast<size_t>(n) * sizeof(float));
@@ -342,22 +330,22 @@ void plan_gemm(PlanCtx& p) {
     *t = {nullptr, nullptr, 1, n, 0, 1, alpha};
     p.bind_in(t->from, 0);
     p.bind_scratch(t->to, scaled);
-    a = {-1, true, scaled};
+    a = {Place::scratch, scaled};
   }
   if (p.has(2) && beta != 0) {
     const Shape& s = p.shape(2);
     const int64_t cols = s.rank >= 1 ? s[s.rank - 1] : 1, rows = s.rank == 2 ? s[0] : 1;
     if (beta == 1 && rows == 1 && cols == d.n) {
-      bias = {2};
+      bias = {Place::input, 2};
     } else if (beta == 1 && rows == d.m && cols == d.n) {
-      residual = {2};
+      residual = {Place::input, 2};
     } else {
       const size_t full = p.scratch(static_cast<size_t>(d.m * d.n) * sizeof(float));
       auto* t = p.emit<ScaledCopy>(scaled_copy_step);
       *t = {nullptr, nullptr, d.m, d.n, rows == 1 ? 0 : cols, cols == 1 ? 0 : 1, beta};
       p.bind_in(t->from, 2);
       p.bind_scratch(t->to, full);
-      residual = {-1, true, full};
+      residual = {Place::scratch, full};
     }
   }
   product(p, d, ta, tb, a, bias, residual);

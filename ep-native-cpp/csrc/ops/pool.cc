@@ -36,7 +36,7 @@ void plan_pool(PlanCtx& p, PoolKind kind) {
   const Windows w = windows_of(p.op.attrs, p.shape(0), nullptr, true);
   if (p.out_shape(0).size() == 0) return;
   if (w.spatial > 2) throw OpError("pools take one or two spatial axes");
-  const Operand x = blocked_input(p, 0), out = blocked_output(p, 0);
+  const Place x = blocked_input(p, 0), out = blocked_output(p, 0);
   auto* a = p.emit<PoolArgs>(pool_step);
   *a = {};
   a->p.height = w.h.in;
@@ -92,7 +92,7 @@ void plan_global(PlanCtx& p, void (*run)(const float*, int64_t, float*)) {
   const Shape& s = p.shape(0);
   if (p.out_shape(0).size() == 0) return;
   if (s.size() == 0) throw OpError("a global pool of no elements: " + s.str());
-  const Operand x = blocked_input(p, 0), out = blocked_output(p, 0);
+  const Place x = blocked_input(p, 0), out = blocked_output(p, 0);
   auto* a = p.emit<GlobalArgs>(global_step);
   *a = {};
   a->planes = s[0] * blocks_of(s[1]);

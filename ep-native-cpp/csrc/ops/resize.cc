@@ -8,6 +8,7 @@
 #include "ops/map_copy.h"
 #include "ops/movement.h"
 #include "ops/numbers.h"
+#include "ops/place.h"
 #include "ops/resize_axis.h"
 
 namespace sx {
@@ -116,12 +117,6 @@ void narrow_step(const void* args, Runtime&) {
   }
 }
 
-// What a pass reads and writes: the operand itself or scratch.
-struct Place {
-  bool is_scratch = false;
-  size_t scratch = 0;
-};
-
 struct PassArgs {
   Resample r;
   int64_t outer, chunks;
@@ -156,21 +151,6 @@ class Passes {
  public:
   Passes(PlanCtx& p, bool wide) : p_(p), wide_(wide) {}
 
-  template <typename P>
-  void bind_from(P*& field, Place place) {
-    if (place.is_scratch)
-      p_.bind_scratch(field, place.scratch);
-    else
-      p_.bind_in(field, 0);
-  }
-  template <typename P>
-  void bind_to(P*& field, Place place) {
-    if (place.is_scratch)
-      p_.bind_scratch(field, place.scratch);
-    else
-      p_.bind_out(field, 0);
-  }
-
   void axis(const Shape& shape, int axis, const AxisPlan& plan, Place from, Place to) {
     auto* a = p_.emit<PassArgs>(pass_step);
     a->run = wide_ ? kernels().resample_f64 : kernels().resample_f32;
@@ -180,8 +160,8 @@ class Passes {
     a->r.inner = shape.size(axis + 1, shape.rank);
     a->r.taps = plan.taps;
     a->chunks = std::min(a->outer, chunks_for(p_, 4 * plan.taps * a->outer * plan.size * a->r.inner));
-    bind_from(a->r.in, from);
-    bind_to(a->r.out, to);
+    from.bind(p_, a->r.in);
+    to.bind(p_, a->r.out);
     p_.bind_packed(a->r.index, buffer_of(plan.index.data(), plan.index.size() * sizeof(int32_t)));
     p_.bind_packed(a->r.weights, weights_as(plan.weights, wide_));
   }
@@ -211,8 +191,8 @@ class Passes {
     a->r.row_taps = rows.taps;
     a->r.column_taps = columns.taps;
     a->r.ring = ring;
-    bind_from(a->r.in, from);
-    bind_to(a->r.out, to);
+    from.bind(p_, a->r.in);
+    to.bind(p_, a->r.out);
     p_.bind_scratch(a->scratch, scratch);
     p_.bind_packed(a->r.rows, buffer_of(rows.index.data(), rows.index.size() * sizeof(int32_t)));
     p_.bind_packed(a->r.columns, buffer_of(columns.index.data(), columns.index.size() * sizeof(int32_t)));
@@ -310,16 +290,16 @@ void plan_resize(PlanCtx& p) {
   const bool wide = dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16, converted = dtype != DType::f32 && dtype != DType::f64;
   const size_t item = wide ? 8 : 4;
   Passes passes(p, wide);
-  Place from;
+  Place from{Place::input, 0};
   if (converted) {
-    from = {true, p.scratch(static_cast<size_t>(in.size()) * item)};
+    from = {Place::scratch, p.scratch(static_cast<size_t>(in.size()) * item)};
     auto* a = p.emit<ConvertArgs>(with_type(dtype, [](auto t) -> StepFn {
       using T = decltype(t);
       return widen_step<T, typename std::conditional<is_half<T> || std::is_same<T, float>::value, float, double>::type>;
     }));
     a->count = in.size();
     p.bind_in(a->from, 0);
-    p.bind_scratch(a->to, from.scratch);
+    from.bind(p, a->to);
   }
   // Shrinking axes first; of the growing ones the last first.
   std::stable_sort(changed.begin(), changed.end(), [&](int a, int b) {
@@ -330,9 +310,8 @@ void plan_resize(PlanCtx& p) {
   const int h = in.rank - 2, w = in.rank - 1;
   const bool both = !wide && changed.size() == 2 && std::min(changed[0], changed[1]) == h && !plans[static_cast<size_t>(h)].weights.empty() && !plans[static_cast<size_t>(w)].weights.empty();
   auto target = [&](bool last) {
-    Place to;
-    if (!last || converted) to = {true, p.scratch(static_cast<size_t>(shape.size()) * item)};
-    return to;
+    if (last && !converted) return Place{Place::output, 0};
+    return Place{Place::scratch, p.scratch(static_cast<size_t>(shape.size()) * item)};
   };
   bool done = false;
   if (both) {
@@ -357,7 +336,7 @@ void plan_resize(PlanCtx& p) {
       return narrow_step<T, typename std::conditional<is_half<T> || std::is_same<T, float>::value, float, double>::type>;
     }));
     a->count = sizes.out.size();
-    p.bind_scratch(a->from, from.scratch);
+    from.bind(p, a->from);
     p.bind_out(a->to, 0);
   }
   for (int a : changed)

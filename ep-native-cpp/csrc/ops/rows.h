@@ -3,25 +3,10 @@
 #include <algorithm>
 
 #include "engine/op.h"
+#include "ops/place.h"
 #include "ops/table.h"
 
 namespace sx {
-
-// A tensor that a step reads or writes: an input, an output, or scratch.
-struct Place {
-  enum Kind { none, input, output, scratch } kind = none;
-  size_t index = 0;
-
-  template <typename P>
-  void bind(PlanCtx& p, P*& field) const {
-    switch (kind) {
-      case input: p.bind_in(field, index); break;
-      case output: p.bind_out(field, index); break;
-      case scratch: p.bind_scratch(field, index); break;
-      case none: field = nullptr;
-    }
-  }
-};
 
 // Input i as elements of `wide`; emits the conversion of another type. None for an absent input.
 Place wide_input(PlanCtx& p, size_t i, DType wide);

@@ -19,7 +19,6 @@ Check = Callable[[Node], str | None]
 CHECKS: dict[tuple[str, str], tuple[int, Check]] = {}
 
 # In the order of the engine's DType.
-_BFLOAT16 = np.dtype("V2")
 DTYPE_NAMES = ("float", "double", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
 
 

@@ -18,7 +18,7 @@ __all__ = ["BLOCKED", "describe", "held"]
 BLOCKED = "sx_blocked"
 SHARED = 1 << 14
 _PACKING = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm", "FusedMatMul"})
-_OPTIONS = ("winograd", "strassen", "deterministic", "plan_cache")
+_OPTIONS = ("winograd", "strassen", "plan_cache")
 
 
 def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:

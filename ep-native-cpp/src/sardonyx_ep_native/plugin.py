@@ -9,7 +9,7 @@ from sardonyx.ep import Device, Option, Provider, ProviderInfo, Unavailable, hoo
 OPTIONS = {
     "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)"),
     "isa": Option(str, "", "instruction set: baseline, avx2, avx512, avx512_vnni (empty: the best here)"),
-    "deterministic": Option(bool, False, "the same bits for the same threads and instruction set"),
+    "deterministic": Option(bool, True, "the same bits for the same threads and instruction set; the engine always works so"),
     "winograd": Option(bool, True, "3x3 convolutions by Winograd's algorithm where it pays (relative error up to 1e-5)"),
     "strassen": Option(bool, True, "large products with constant weights by Strassen's algorithm (doubles the rounding error)"),
     "fusion": Option(bool, True, "fuse operators and use the blocked layout"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, did_you_mean
 from sardonyx.ir.graph import Graph
 from sardonyx.runtime import discovery
 from sardonyx.runtime.planner import Placed
@@ -35,6 +34,4 @@ def check_names(assign: Iterable[str], known: set[str], placed: Iterable[Placed]
     known = known | {name for p in placed for name in (p.node, p.op, f"{p.domain}::{p.op}", *p.origins)}
     for key in assign:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            raise InvalidInput(f"assign names {key!r}, which is neither a node nor an operator of the model{hint}")
+            raise InvalidInput(f"assign names {key!r}, which is neither a node nor an operator of the model{did_you_mean(key, known)}")

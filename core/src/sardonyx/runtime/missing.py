@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-from sardonyx.errors import InvalidInput, SardonyxError
+from sardonyx.errors import InvalidInput, SardonyxError, did_you_mean
 
 __all__ = ["no_tensor"]
 
@@ -15,8 +14,7 @@ def no_tensor(name: str, source: Any, known: Iterable[str], outputs: Sequence[st
     """The error for a tensor `name` that the loaded model lacks: where the file (`source`: path, bytes or ModelProto) has it, and
     names that are like it."""
     hint = _in_file(name, source)
-    near = [] if hint else get_close_matches(name, [k for k in known if k], 3, 0.6)
-    like = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    like = "" if hint else did_you_mean(name, known)
     return InvalidInput(f"the model has no tensor {name!r}{hint}; its outputs are {list(outputs)}{like}")
 
 

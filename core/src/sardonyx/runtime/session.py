@@ -247,9 +247,12 @@ class InferenceSession(SessionInfo):
         elif not flags:
             return None
         record = self._profile.record if self._profile is not None else None
-        return RunContext(
-            cancelled=lambda: any(f[0] for f in flags) or bool(run_options and run_options.terminate), record=record, flags=flags
-        )
+
+        def cancelled() -> bool:
+            # A subclass of RunOptions may compute `terminate`, which then is not in its flag.
+            return any(f[0] for f in flags) or bool(run_options and run_options.terminate)
+
+        return RunContext(cancelled=cancelled, record=record, flags=flags)
 
     async def arun(
         self,

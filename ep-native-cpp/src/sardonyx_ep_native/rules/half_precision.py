@@ -68,14 +68,12 @@ class _Widening:
 
     def run(self) -> None:
         for node in self.graph.nodes:
-            wide = self._goes_wide(node)
-            if wide:
-                self._widen(node)
-            else:
-                self._keep(node)
+            results = self._widen(node) if self._goes_wide(node) else self._keep(node)
             self.nodes.append(node)
-            if wide and self.rounding:
-                self._round_all()
+            if self.rounding:
+                for v in results:
+                    self._round(v)
+                    del self.wide[v]
         for v in self.graph.outputs:
             self._round(v)
         for node in self.nodes:
@@ -88,16 +86,19 @@ class _Widening:
         half = [v for v in node.inputs if v is not None and v.dtype in HALF]
         return bool(half) and (node.op in COMPUTES or (node.op in FOLLOWS and any(v in self.wide and v.const is None for v in half)))
 
-    def _widen(self, node: Node) -> None:
+    def _widen(self, node: Node) -> list[Value]:
+        """Make a node take and give float32; returns the half results that it gave."""
         node.set_inputs([self._wide(v) if v is not None and v.dtype in HALF else v for v in node.inputs])
-        outputs = list(node.outputs)
+        outputs, results = list(node.outputs), []
         for i, v in enumerate(outputs):
             if v is not None and v.dtype in HALF:
                 v.producer = None
                 made = Value(f"{v.name}/float32", TensorType(F32, v.shape))
                 made.producer = node
                 outputs[i] = self.wide[v] = made
+                results.append(v)
         node.outputs = tuple(outputs)
+        return results
 
     def _wide(self, v: Value) -> Value:
         if v not in self.wide:
@@ -106,16 +107,12 @@ class _Widening:
                 self._cast(v, self.wide[v])
         return self.wide[v]
 
-    def _round_all(self) -> None:
-        for v in list(self.wide):
-            self._round(v)
-        self.wide.clear()
-
-    def _keep(self, node: Node) -> None:
-        """Round what a node that stays as it is takes, its bodies included."""
+    def _keep(self, node: Node) -> list[Value]:
+        """Round what a node that stays as it is takes, its bodies included; none of its results are widened."""
         for v in (*node.inputs, *(v for body in node.bodies for v in body.captures())):
             if v is not None:
                 self._round(v)
+        return []
 
     def _round(self, v: Value) -> None:
         if v in self.wide and v.const is None and v.producer is None and v not in self.graph.inputs and v not in self.rounded:

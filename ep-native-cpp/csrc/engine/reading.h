@@ -1,0 +1,32 @@
+// The bytes of constants and of small tensors that plans depend on.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "engine/op.h"
+
+namespace sx {
+
+// Whether a constant's bytes can be used where they lie.
+bool is_aligned(const Value& v);
+size_t bytes_of(const Value& v);
+// Give the pages back that a mapped constant's bytes fill.
+void forget(const Value& v);
+std::shared_ptr<Buffer> copy_into(std::shared_ptr<Buffer> buffer, const void* data, size_t bytes);
+
+// A constant's bytes for a while, aligned.
+class Reading {
+ public:
+  explicit Reading(const Value& v);
+  const void* data;
+
+ private:
+  std::shared_ptr<const void> keep_;
+  std::shared_ptr<Buffer> copy_;
+};
+
+// n elements as int64, of any integer type or bool; OpError for others. As double, of any type.
+std::vector<int64_t> read_ints(const void* p, DType t, int64_t n);
+std::vector<double> read_numbers(const void* p, DType t, int64_t n);
+
+}  // namespace sx
