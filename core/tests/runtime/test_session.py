@@ -124,6 +124,18 @@ def test_outputs_by_name_internal_ones_included(model):
         session.run(["nope"], {"x": X})
 
 
+def test_options_that_change_later_do_not_change_the_session(make_model):
+    """Internal tensors need another compilation: by the options as they were."""
+    model = make_model([node("Neg", ["x"], ["a"]), node("Neg", ["a"], ["y"])], ["x"], ["y"])
+    options = sardonyx.SessionOptions()
+    options.graph_optimization_level = sardonyx.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = sardonyx.InferenceSession(model, options, providers=["cpu"])
+    options.graph_optimization_level = sardonyx.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.assign["Neg"] = "nobody"
+    np.testing.assert_array_equal(session.run(["a"], {"x": X})[0], -X)
+    assert session.get_session_options() is options
+
+
 def test_an_internal_tensor_survives_the_optimizer(make_model):
     """The middle of a decomposed Softplus-like chain that a pass may fuse is still there when asked for."""
     nodes = [node("Erf", ["x"], ["e"]), node("Add", ["e", "one"], ["f"]), node("Mul", ["x", "f"], ["g"]), node("Mul", ["g", "half"], ["y"])]

@@ -41,6 +41,21 @@ def test_a_broken_pass(tmp_path, mlp, feeds, broken_pass, against):
     assert not compare(str(out), fed, providers=["cpu"], against="onnx.reference").ok
 
 
+def test_a_session_keeps_its_level_when_it_compiles_again(mlp, feeds, broken_pass, monkeypatch):
+    """The values that the smallest model is fed with come from a plan for internal tensors of the unoptimized session."""
+    levels = {}
+    compiled = InferenceSession._compile
+
+    def compile(self, model):
+        levels.setdefault(self, []).append(self._options.level)
+        return compiled(self, model)
+
+    monkeypatch.setattr(InferenceSession, "_compile", compile)
+    sardonyx.bisect(mlp, feeds, providers=["cpu"])
+    assert max(map(len, levels.values())) > 1
+    assert all(len(set(of_one)) == 1 for of_one in levels.values())
+
+
 def test_the_culprit_is_one_of_many_edits(mlp, feeds, broken_pass):
     found = sardonyx.bisect(mlp, feeds, providers=["cpu"])
     assert 1 < found.number <= found.edits

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sardonyx.errors import InvalidInput
 
@@ -115,6 +116,14 @@ class SessionOptions:
         self._denotations: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
         self._external: dict[str, Any] = {}
+
+    def copy(self) -> Self:
+        """Options of the same values that change apart from these."""
+        twin = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, list, set)):
+                setattr(twin, name, value.copy())
+        return twin
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry; those with a meaning here are listed in the user guide."""

@@ -62,7 +62,8 @@ class InferenceSession(SessionInfo):
     ):
         self._source = source_of(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, (str, os.PathLike)) else None
-        self._options = sess_options if sess_options is not None else SessionOptions()
+        self._given = sess_options if sess_options is not None else SessionOptions()
+        self._options = self._given.copy()  # a session may compile again, when the caller has changed its own
         self._disabled = set(self._options.disabled_optimizers) | set(kwargs.pop("disabled_optimizers", None) or ())
         self._requested = (providers, provider_options)
         self._logger = make_logger(self._options.log_severity_level, self._options.log_verbosity_level, self._options.logid)
@@ -356,7 +357,7 @@ class InferenceSession(SessionInfo):
         return self._state() | {"source": portable(self._source)}
 
     def _state(self) -> dict[str, Any]:
-        return {"source": self._source, "options": self._options, "requested": self._requested, "disabled": self._disabled}
+        return {"source": self._source, "options": self._given, "requested": self._requested, "disabled": self._disabled}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         providers, provider_options = state["requested"]

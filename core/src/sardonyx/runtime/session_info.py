@@ -19,7 +19,7 @@ class SessionInfo:
     _overridable_args: list[NodeArg]
     _meta: ModelMetadata
     _providers: list[Provider]
-    _options: SessionOptions
+    _given: SessionOptions
 
     def explain(self) -> Placement:
         """Where every node runs, and why not elsewhere."""
@@ -51,4 +51,4 @@ class SessionInfo:
 
     def get_session_options(self) -> SessionOptions:
         """The options the session was made with."""
-        return self._options
+        return self._given

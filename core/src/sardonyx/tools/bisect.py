@@ -110,12 +110,10 @@ def bisect(
     chosen = options if options is not None else SessionOptions()
 
     def make(source: Any, level: str) -> InferenceSession:
-        before = chosen.graph_optimization_level
-        chosen.graph_optimization_level = LEVEL_OF[level] if level else before
-        try:
-            return InferenceSession(source, chosen, providers)
-        finally:
-            chosen.graph_optimization_level = before
+        own = chosen.copy()
+        if level:
+            own.graph_optimization_level = LEVEL_OF[level]
+        return InferenceSession(source, own, providers)
 
     given = dict(feeds) if feeds is not None else random_feeds(make(model, "none"))
     if inside:
