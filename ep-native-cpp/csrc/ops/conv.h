@@ -56,19 +56,6 @@ ConvProblem conv_problem(Context& c) {
 // The tail by the attributes activation, act_alpha, act_beta, residual_after, post_scale, post_shift; pointers null.
 ConvTail conv_tail(const Attributes& attrs);
 
-// A packed or copied constant input, or scratch that a step fills while running.
-struct Packed {
-  std::shared_ptr<Buffer> buffer;
-  size_t scratch = 0;
-  template <typename P>
-  void bind(PlanCtx& p, P*& field) const {
-    if (buffer)
-      p.bind_packed(field, buffer);
-    else
-      p.bind_scratch(field, scratch);
-  }
-};
-
 // Input i (or zeros where absent), `n` floats, padded with zeros to `padded`.
 Packed padded_vector(PlanCtx& p, size_t i, int64_t n, int64_t padded);
 

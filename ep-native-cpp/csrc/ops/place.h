@@ -1,4 +1,4 @@
-// Where a tensor that a step reads or writes lies.
+// Where tensors and packed weights that a step reads or writes lie.
 #pragma once
 #include "engine/op.h"
 
@@ -17,6 +17,19 @@ struct Place {
       case scratch: p.bind_scratch(field, index); break;
       case none: field = nullptr;
     }
+  }
+};
+
+// A packed or copied constant input, or scratch that a step fills while running.
+struct Packed {
+  std::shared_ptr<Buffer> buffer;
+  size_t scratch = 0;
+  template <typename P>
+  void bind(PlanCtx& p, P*& field) const {
+    if (buffer)
+      p.bind_packed(field, buffer);
+    else
+      p.bind_scratch(field, scratch);
   }
 };
 

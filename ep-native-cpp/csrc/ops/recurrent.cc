@@ -103,19 +103,6 @@ int64_t panels_of(int64_t n) {
   return (n + width - 1) / width;
 }
 
-// Packed weights: kept, or made in scratch while running.
-struct Packed {
-  std::shared_ptr<Buffer> kept;
-  size_t scratch = 0;
-
-  void bind(PlanCtx& p, const float*& field) const {
-    if (kept)
-      p.bind_packed(field, kept);
-    else
-      p.bind_scratch(field, scratch);
-  }
-};
-
 Packed pack(PlanCtx& p, size_t input, int64_t first, int64_t rows) {
   const Shape& s = p.shape(input);
   const int64_t k = s[2];
