@@ -1,6 +1,7 @@
 // Packing of convolution weights: [tile][run][kh][kw][len][tile channels].
 #include <algorithm>
 
+#include "kernels/isa.h"
 #include "ops/conv_direct.h"
 
 namespace sx {
@@ -76,33 +77,84 @@ std::shared_ptr<Buffer> flatten(const ConvMap& m) {
   return buffer;
 }
 
+namespace {
+
+// The floats of a run that a tile's `n` outputs take, in the run's order: their weights begin at `from`, and the run's
+// first channel follows `weights_in` floats before its second.
+void transpose_run(const PackConv& p, const float* from, int64_t len, int64_t taps, int64_t n, float* to) {
+  CopyNd c{};
+  c.in = from;
+  c.out = to;
+  c.rank = 3;
+  c.item = sizeof(float);
+  c.stripes = 1;
+  auto dim = [&c](int k, int64_t size, int64_t in, int64_t out) {
+    c.dims[k] = size;
+    c.in_strides[k] = in;
+    c.out_strides[k] = out;
+  };
+  if (p.plain) {
+    dim(0, taps, len, len * p.tile);
+    dim(1, len, 1, p.tile);
+  } else if (taps == 1) {
+    dim(0, 1, 0, 0);
+    dim(1, len, p.weights_in, p.tile);
+  } else {
+    dim(0, len, p.weights_in, p.tile);
+    dim(1, taps, 1, len * p.tile);
+  }
+  dim(2, n, p.weights_out, 1);
+  c.kind = c.in_strides[1] == 1 ? CopyKind::transpose : CopyKind::elements;
+  c.stripe = c.dims[1];
+  kernels().copy_nd(c, 0, c.dims[0]);
+}
+
+// The same for any run: channels that are shuffled, or that not all of the tile's outputs see.
+void gather_run(const PackConv& p, const RunEntry& run, int64_t row_taps, int64_t tile, float* out) {
+  const int64_t each = p.channels / p.shuffle, row = run.len * p.tile;
+  // The convolution's channel of each float of the run.
+  int64_t channel[kBlock];
+  for (int64_t l = 0; l < kBlock && l < run.len; l++) {
+    const int64_t x = run.channel + (p.plain ? 0 : l);
+    channel[l] = p.shuffle == 1 ? x : x % each * p.shuffle + x / each;
+  }
+  for (int64_t j = 0; j < p.tile; j++) {
+    const int64_t o = tile * p.tile + j, first = o / p.group_out * p.group_in;
+    for (int64_t l = 0; l < run.len; l++) {
+      const int64_t c = channel[p.plain ? 0 : l] - first;
+      const bool inside = o < p.oc && c >= 0 && c < p.group_in;
+      const float* w = inside ? p.w + o * p.weights_out + c * p.weights_in + run.tap_d * p.kh * p.kw + (p.plain ? l : 0) : nullptr;
+      float* to = out + l * p.tile + j;
+      for (int64_t a = 0; a < p.kh; a++)
+        for (int64_t b = 0; b < row_taps; b++, to += row) *to = inside ? w[a * p.kw + b] : 0;
+    }
+  }
+}
+
+}  // namespace
+
 void pack_direct(const PackConv& p, const FlatMap& map, int64_t index) {
-  const int64_t row_taps = p.plain ? 1 : p.kw, each = p.channels / p.shuffle;
+  const int64_t row_taps = p.plain ? 1 : p.kw, taps = p.kh * row_taps;
   const BandEntry& band = map.bands()[index];
   float* out = p.out + band.w;
-  for (int64_t t = band.tile; t < band.tile_end; t++)
-    for (int64_t r = band.run; r < band.run_end; r++) {
-      const RunEntry& run = map.runs()[r];
-      const int64_t size = p.kh * row_taps * run.len * p.tile, row = run.len * p.tile;
-      // The convolution's channel of each float of the run.
-      int64_t channel[kBlock];
-      for (int64_t l = 0; l < kBlock && l < run.len; l++) {
-        const int64_t x = run.channel + (p.plain ? 0 : l);
-        channel[l] = p.shuffle == 1 ? x : x % each * p.shuffle + x / each;
-      }
-      for (int64_t j = 0; j < p.tile; j++) {
-        const int64_t o = t * p.tile + j, first = o / p.group_out * p.group_in;
-        for (int64_t l = 0; l < run.len; l++) {
-          const int64_t c = channel[p.plain ? 0 : l] - first;
-          const bool inside = o < p.oc && c >= 0 && c < p.group_in;
-          const float* w = inside ? p.w + o * p.weights_out + c * p.weights_in + run.tap_d * p.kh * p.kw + (p.plain ? l : 0) : nullptr;
-          float* to = out + l * p.tile + j;
-          for (int64_t a = 0; a < p.kh; a++)
-            for (int64_t b = 0; b < row_taps; b++, to += row) *to = inside ? w[a * p.kw + b] : 0;
-        }
+  for (int64_t t = band.tile; t < band.tile_end; t++) {
+    const int64_t o = t * p.tile, n = std::min(p.tile, p.oc - o), group = o / p.group_out, first = group * p.group_in;
+    const bool together = p.shuffle == 1 && (o + n - 1) / p.group_out == group;
+    for (int64_t r = band.run; r < band.run_end;) {
+      RunEntry run = map.runs()[r++];
+      // Runs of one tap each that follow each other are one long run.
+      if (together && taps == 1 && !p.plain)
+        for (; r < band.run_end && map.runs()[r].tap_d == run.tap_d && map.runs()[r].channel == run.channel + run.len; r++) run.len += map.runs()[r].len;
+      const int64_t size = taps * run.len * p.tile, channel = run.channel - first;
+      if (together && channel >= 0 && channel + (p.plain ? 1 : run.len) <= p.group_in) {
+        if (n < p.tile) std::memset(out, 0, static_cast<size_t>(size) * sizeof(float));
+        transpose_run(p, p.w + o * p.weights_out + channel * p.weights_in + run.tap_d * p.kh * p.kw, run.len, taps, n, out);
+      } else {
+        gather_run(p, run, row_taps, t, out);
       }
       out += size;
     }
+  }
 }
 
 }  // namespace sx

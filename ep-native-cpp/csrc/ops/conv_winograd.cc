@@ -116,34 +116,6 @@ void winograd_step(const void* args, Runtime& rt) {
   }
 }
 
-// G of F(m x m, 3 x 3).
-const double* weights_matrix(int m) {
-  static const double four[] = {1. / 4, 0, 0, -1. / 6, -1. / 6, -1. / 6, -1. / 6, 1. / 6, -1. / 6, 1. / 24, 1. / 12, 1. / 6, 1. / 24, -1. / 12, 1. / 6, 0, 0, 1};
-  static const double two[] = {1, 0, 0, .5, .5, .5, .5, -.5, .5, 0, 0, 1};
-  return m == 4 ? four : two;
-}
-
-// G g G' of every (channel, output channel), in double, a tile of output channels at a time.
-void pack(const float* w, float* u, int64_t oc, int64_t channels, int64_t tile, int m) {
-  constexpr int64_t kMost = 32;
-  const int a = m + 2;
-  const double* g = weights_matrix(m);
-  const int64_t tiles = (oc + tile - 1) / tile, plane = channels * tile;
-  double k[9][kMost], t[6][3][kMost];
-  for (int64_t b = 0; b < tiles; b++)
-    for (int64_t c = 0; c < channels; c++) {
-      for (int64_t j = 0; j < tile; j++)
-        for (int i = 0; i < 9; i++) k[i][j] = b * tile + j < oc ? w[((b * tile + j) * channels + c) * 9 + i] : 0;
-      for (int r = 0; r < a; r++)
-        for (int i = 0; i < 3; i++)
-          for (int64_t j = 0; j < tile; j++) t[r][i][j] = g[r * 3] * k[i][j] + g[r * 3 + 1] * k[3 + i][j] + g[r * 3 + 2] * k[6 + i][j];
-      float* to = u + b * a * a * plane + c * tile;
-      for (int r = 0; r < a; r++)
-        for (int s = 0; s < a; s++, to += plane)
-          for (int64_t j = 0; j < tile; j++) to[j] = static_cast<float>(t[r][0][j] * g[s * 3] + t[r][1][j] * g[s * 3 + 1] + t[r][2][j] * g[s * 3 + 2]);
-    }
-}
-
 // Cycles that a form takes, roughly: products at the register tile's rate or weights at that of memory, and transforms.
 double cycles(const ConvProblem& c, int m, double flops_per_cycle) {
   const double bytes_per_cycle = 6, transform = 5;  // per point and block of 16 channels
@@ -176,7 +148,7 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   const int64_t tile = kernels().conv_tile(), tiles = (c.oc + tile - 1) / tile, points = (m + 2) * (m + 2);
   const auto u = p.pack(kW, "winograd" + std::to_string(m) + ":" + std::to_string(tile), [&](const void* data) {
     auto buffer = lasting_buffer(static_cast<size_t>(tiles * points * c.w.c * tile) * sizeof(float));
-    pack(static_cast<const float*>(data), static_cast<float*>(buffer->data), c.oc, c.w.c, tile, m);
+    kernels().winograd_weights(static_cast<const float*>(data), static_cast<float*>(buffer->data), c.oc, c.w.c, m);
     return buffer;
   });
   std::vector<Place> parts;
