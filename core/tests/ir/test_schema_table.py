@@ -25,10 +25,19 @@ def test_a_table_holds_every_schema(table):
 
 
 def test_versions_in_force(table):
-    for domain, op in table.versions:
+    for domain, op in {(s.domain, s.name) for s in ALL}:
         for opset in (1, 6, 12, 18, 99):
             found = schema_onnx.find(domain, op, opset)
             assert table.version(domain, op, opset) == (None if found is None else found.since_version)
+
+
+NOWHERE = [("", "Nothing"), ("=", "3"), ("", "Conv 11"), ("ai.onnx", "Conv"), ("", "Con"), ("nobody\n", "Conv"), ("", ""), ("", "conv")]
+
+
+@pytest.mark.parametrize(("domain", "op"), NOWHERE)
+def test_names_that_are_in_no_table(table, domain, op):
+    assert not table.has(domain, op)
+    assert table.version(domain, op, 99) is None
 
 
 def test_the_file_is_that_of_its_release():

@@ -29,7 +29,7 @@ def all_schemas() -> list[Any]:
 def _table_of(domain: str, op: str) -> Table | None:
     """The table, if it has the operator: others may have been registered with onnx.defs."""
     table = installed_table()
-    return table if table is not None and (domain, op) in table.versions else None
+    return table if table is not None and table.has(domain, op) else None
 
 
 @cache

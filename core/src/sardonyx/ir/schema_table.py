@@ -9,6 +9,7 @@ whether it is deprecated and has a function body. `python -m sardonyx.ir.schema_
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -20,41 +21,58 @@ __all__ = ["Table", "installed_table", "table_text"]
 
 FILE = Path(__file__).with_name("schemas.txt")
 NAMES = {"": "ai.onnx"}
+DOMAIN = re.compile(r"[\w.]*")
 OPTIONS = ("Single", "Optional", "Variadic")
 
 
 class Table:
-    """The schemas of a text as `table_text` makes it; each is parsed when it is asked for."""
+    """The schemas of a text as `table_text` makes it; lines are looked for, and parsed, when they are asked for."""
 
     def __init__(self, text: str):
-        self.sets: list[str] = []
-        self.versions: dict[tuple[str, str], list[int]] = {}
-        self._lines: dict[tuple[str, str, int], str] = {}
-        self.release, *lines = text.splitlines()
-        domains = {name: domain for domain, name in NAMES.items()}
-        for line in lines:
-            domain, op, rest = line.split(" ", 2)
-            if domain == "=":
-                self.sets.append(rest)
-                continue
-            version, record = rest.split(" ", 1)
-            key = domains.get(domain, domain), op
-            self.versions.setdefault(key, []).append(int(version))
-            self._lines[*key, int(version)] = record
+        self.release = text[: text.index("\n")]
+        self._text = text
+        self._sets: dict[int, frozenset[str]] = {}
+        self._records: dict[tuple[str, str], dict[int, str]] = {}
+
+    def _find(self, domain: str, op: str) -> dict[int, str]:
+        """By version the records of an operator; none for one that is not in the table."""
+        known = self._records.get((domain, op))
+        if known is None:
+            known = self._records[domain, op] = {}
+            if op.isidentifier() and DOMAIN.fullmatch(domain) and domain not in NAMES.values():
+                head, text = f"\n{NAMES.get(domain, domain)} {op} ", self._text
+                at = text.find(head)
+                while at >= 0:
+                    end = text.index("\n", at + 1)
+                    version, record = text[at + len(head) : end].split(" ", 1)
+                    known[int(version)] = record
+                    at = end if text.startswith(head, end) else -1
+        return known
+
+    def _set(self, n: int) -> frozenset[str]:
+        if n not in self._sets:
+            head = f"\n= {n} "
+            at = self._text.index(head) + len(head)
+            self._sets[n] = frozenset(self._text[at : self._text.index("\n", at)].split(";"))
+        return self._sets[n]
+
+    def has(self, domain: str, op: str) -> bool:
+        """Whether the table has the operator."""
+        return bool(self._find(domain, op))
 
     def version(self, domain: str, op: str, opset: int) -> int | None:
-        """The version of an operator of the table in force at `opset`; None before its first. KeyError for others."""
-        return max((v for v in self.versions[domain, op] if v <= opset), default=None)
+        """The version of an operator of the table in force at `opset`; None before its first."""
+        return max((v for v in self._find(domain, op) if v <= opset), default=None)
 
     def is_deprecated(self, domain: str, op: str, version: int) -> bool:
         """Whether a version ends the operator."""
-        return self._lines[domain, op, version].rsplit(", ", 2)[1] == "true"
+        return self._find(domain, op)[version].rsplit(", ", 2)[1] == "true"
 
     def schema(self, domain: str, op: str, version: int) -> Schema:
         """The record of a version of an operator."""
-        inputs, outputs, low, high, most, variables, attributes, deprecated, function = json.loads(self._lines[domain, op, version])
+        inputs, outputs, low, high, most, variables, attributes, deprecated, function = json.loads(self._find(domain, op)[version])
         strings = {f[1]: frozenset((f[1],)) for f in (*inputs, *outputs)}
-        strings |= {name: _type_set(self.sets[n]) for name, n in variables.items()}
+        strings |= {name: self._set(n) for name, n in variables.items()}
         return Schema(
             domain=domain,
             op=op,
@@ -74,11 +92,6 @@ class Table:
         )
 
 
-@cache
-def _type_set(text: str) -> frozenset[str]:
-    return frozenset(text.split(";"))
-
-
 def _formal(name: str, type: str, option: int = 0) -> Formal:
     return Formal(name, type, option == 1, option == 2)
 
@@ -88,9 +101,8 @@ def installed_table() -> Table | None:
     """The package's table, if it describes the onnx that is installed."""
     import onnx
 
-    with FILE.open(encoding="utf-8") as f:
-        release = f.readline().strip()
-        return Table(f"{release}\n{f.read()}") if release == onnx.__version__ else None
+    table = Table(FILE.read_text(encoding="utf-8"))
+    return table if table.release == onnx.__version__ else None
 
 
 def table_text(schemas: Sequence[Any], release: str) -> str:
