@@ -48,10 +48,7 @@ class Emit : public PlanCtx {
   std::vector<int64_t> ints(size_t i) override { return read_ints(p_.require(at(i)), dtype(i), shape(i).size()); }
   std::vector<double> numbers(size_t i) override { return read_numbers(p_.require(at(i)), dtype(i), shape(i).size()); }
   int threads() const override { return p_.d_.threads; }
-  int64_t option(const char* name, int64_t otherwise) const override {
-    auto it = p_.d_.options.find(name);
-    return it == p_.d_.options.end() ? otherwise : it->second;
-  }
+  int64_t option(const char* name, int64_t otherwise) const override { return p_.d_.option(name, otherwise); }
 
   void view(size_t out, size_t in) override {
     const int s = p_.storage(at(in));

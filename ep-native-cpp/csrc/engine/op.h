@@ -159,7 +159,7 @@ class PlanCtx {
   virtual std::vector<int64_t> ints(size_t i) = 0;      // as InferCtx
   virtual std::vector<double> numbers(size_t i) = 0;
   virtual int threads() const = 0;
-  // An option of the provider: "winograd", "strassen", "plan_cache".
+  // An option of the provider: "winograd", "strassen", "bf16", "plan_cache", "spin".
   virtual int64_t option(const char* name, int64_t otherwise) const = 0;
 
   // The output is the input's storage under another shape (both plain, or same layout). No step is needed then.

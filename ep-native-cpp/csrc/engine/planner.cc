@@ -193,7 +193,7 @@ bool Planner::fold(const Op& op) {
   Planner planner(program, 0, none);
   planner.folding_ = true;
   auto plan = planner.build();
-  static Pool pool(1);
+  static Pool pool(1, 0);
   plan->run(nullptr, pointers.data(), pool, program.description(), nullptr, nullptr);
   size_t k = 0;
   for (ValueId v : op.out)

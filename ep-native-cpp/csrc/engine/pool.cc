@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sx {
@@ -128,19 +129,19 @@ void Pool::parallel(int64_t chunks, void (*body)(void*, int64_t), void* arg) { i
 
 namespace {
 std::mutex g_pools_mutex;
-std::map<int, Pool*>* g_pools = new std::map<int, Pool*>();
+std::map<std::pair<int, int>, Pool*>* g_pools = new std::map<std::pair<int, int>, Pool*>();
 pid_t g_pid = getpid();
 }  // namespace
 
-Pool& shared_pool(int threads) {
+Pool& shared_pool(int threads, int spin_us) {
   std::lock_guard<std::mutex> lock(g_pools_mutex);
   if (g_pid != getpid()) {
     // The workers of these pools live in the parent process: forget the pools, without joining.
-    g_pools = new std::map<int, Pool*>();
+    g_pools = new std::map<std::pair<int, int>, Pool*>();
     g_pid = getpid();
   }
-  Pool*& pool = (*g_pools)[threads];
-  if (!pool) pool = new Pool(threads);
+  Pool*& pool = (*g_pools)[{threads, spin_us}];
+  if (!pool) pool = new Pool(threads, spin_us);
   return *pool;
 }
 

@@ -8,7 +8,7 @@ namespace sx {
 class Pool {
  public:
   // A pool of `threads` threads, the caller included. `spin_us`: how long an idle worker spins before it parks.
-  explicit Pool(int threads, int spin_us = 50);
+  Pool(int threads, int spin_us);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -30,7 +30,9 @@ class Pool {
   Impl* impl_;
 };
 
-// The process-wide pool of that many threads (remade in a forked child).
-Pool& shared_pool(int threads);
+constexpr int kSpinMicroseconds = 50;
+
+// The process-wide pool of that many threads that spin so long (remade in a forked child).
+Pool& shared_pool(int threads, int spin_us);
 
 }  // namespace sx

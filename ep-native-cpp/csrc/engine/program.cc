@@ -46,8 +46,7 @@ bool Program::matches(const Plan& p, const View* in) {
 }
 
 std::shared_ptr<Plan> Program::plan_for(int begin, const std::vector<View>& in) {
-  auto option = d_.options.find("plan_cache");
-  const size_t limit = option == d_.options.end() ? 16 : static_cast<size_t>(std::max<int64_t>(1, option->second));
+  const size_t limit = static_cast<size_t>(std::max<int64_t>(1, d_.option("plan_cache", 16)));
   auto& entries = cache_[begin];
   for (auto& e : entries)
     if (matches(*e.plan, in.data())) {

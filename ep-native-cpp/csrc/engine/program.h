@@ -1,5 +1,6 @@
 // A program: the flat op list of a subgraph, and the plans made of it for the shapes it met.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <list>
 #include <memory>
@@ -18,6 +19,10 @@ struct Description {
   std::vector<Op> ops;
   std::vector<ValueId> inputs, outputs;
   std::map<std::string, int64_t> options;
+  int64_t option(const char* name, int64_t otherwise) const {
+    auto it = options.find(name);
+    return it == options.end() ? otherwise : it->second;
+  }
   int threads = 1;
 };
 
@@ -101,7 +106,10 @@ class Program {
   // Run by segments; the outputs are made here.
   std::vector<Made> run_segments(const View* inputs, std::vector<StepTime>* times, const Cancel* cancel);
 
-  Pool& pool() { return shared_pool(d_.threads); }
+  Pool& pool() {
+    constexpr int64_t kMostSpin = 1000000;
+    return shared_pool(d_.threads, static_cast<int>(std::clamp<int64_t>(d_.option("spin", kSpinMicroseconds), 0, kMostSpin)));
+  }
   struct Memory {
     size_t arenas = 0, plans = 0;
     std::unordered_map<const Buffer*, size_t> packed;

@@ -32,7 +32,7 @@ void turn_columns(Windows& w) {
 }
 
 void convolve(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
-  if (plan_depthwise(p, c, end) || plan_winograd(p, c, end)) return;
+  if (plan_depthwise(p, c, end) || plan_winograd(p, c, end) || plan_dilated(p, c, end)) return;
   plan_direct(p, c, end);
 }
 

@@ -68,6 +68,7 @@ struct ConvEnd {
 // The algorithms; those that return false do not fit the problem.
 bool plan_depthwise(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
 bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
+bool plan_dilated(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
 void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
 
 }  // namespace sx

@@ -165,15 +165,6 @@ void direct_step(const void* args, Runtime& rt) {
   });
 }
 
-struct PackStep {
-  PackConv pack;
-  const FlatMap* map;
-};
-void pack_step(const void* args, Runtime&) {
-  auto& a = *static_cast<const PackStep*>(args);
-  for (int64_t b = 0; b < a.map->n_bands; b++) pack_direct(a.pack, *a.map, b);
-}
-
 // Chunks of rows (or, flat, of pixels), and splits of the output tiles.
 void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, int threads) {
   const int64_t whole = a->flat ? a->out_width : a->h.out;
@@ -188,6 +179,9 @@ void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, i
     const int64_t chunks = (whole + chunk - 1) / chunk;
     if (input(whole) * a->tiles < weights * chunks) chunk = whole;
   }
+  // The rows that a chunk shares with the one before are staged again: little against its products.
+  const double cycles = c.flops() / static_cast<double>(c.w.n * c.w.d.out * whole) / 32;
+  if (a->staged) chunk = std::max(chunk, static_cast<int64_t>(8.0 * static_cast<double>(halo) / std::max(cycles, 1.0)));
   chunk = std::min(chunk, whole);
   int64_t chunks = (whole + chunk - 1) / chunk;
   a->splits = 1;
@@ -211,39 +205,14 @@ void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, i
 
 }  // namespace
 
-void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
+void plan_direct(PlanCtx& p, const ConvProblem& whole, const ConvEnd& end) {
+  ConvProblem c = whole;
   const int64_t tile = kernels().conv_tile();
   const bool plain = p.layout(kX) == Layout::plain && c.w.c <= kPlainChannels && c.parts == 1 && c.w.w.dilation == 1 && !p.has(kPreScale);
-  std::vector<int64_t> part_channels;
+  const DirectWeights weights = direct_weights(p, c, plain);
+  const ConvMap& map = weights.map;
   std::vector<Place> parts;
-  for (int i = 0; i < c.parts; i++) {
-    part_channels.push_back(p.shape(part_input(i))[1]);
-    parts.push_back(plain ? Place{Place::input, kX} : blocked_input(p, part_input(i)));
-  }
-  const ConvMap map = map_direct(c, part_channels, plain, tile);
-  auto flat_map = flatten(map);
-  const PackConv pack{nullptr, nullptr, c.oc, c.group_in(), c.group_out(), c.w.d.kernel, c.w.h.kernel, c.w.w.kernel, tile, plain, c.w.c, c.shuffle, c.weights_out(), c.weights_in()};
-  Packed weights;
-  if (p.is_const(kW)) {
-    std::string key = "conv:" + std::to_string(tile) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle) + (plain ? ":p" : ":b") + (c.turned ? "t" : "");
-    for (int64_t n : part_channels) key += "," + std::to_string(n);
-    weights.buffer = p.pack(kW, key, [&](const void* data) {
-      auto buffer = lasting_buffer(static_cast<size_t>(map.floats) * sizeof(float));
-      PackConv job = pack;
-      job.w = static_cast<const float*>(data);
-      job.out = static_cast<float*>(buffer->data);
-      const auto& flat = *static_cast<const FlatMap*>(flat_map->data);
-      for (int64_t b = 0; b < flat.n_bands; b++) pack_direct(job, flat, b);
-      return buffer;
-    });
-  } else {
-    weights.scratch = p.scratch(static_cast<size_t>(map.floats) * sizeof(float));
-    auto* s = p.emit<PackStep>(pack_step);
-    s->pack = pack;
-    p.bind_in(s->pack.w, kW);
-    p.bind_scratch(s->pack.out, weights.scratch);
-    p.bind_packed(s->map, flat_map);
-  }
+  for (int i = 0; i < c.parts; i++) parts.push_back(plain ? Place{Place::input, kX} : blocked_input(p, part_input(i)));
   const int64_t tiles = (c.oc + tile - 1) / tile;
   const Packed bias = padded_vector(p, kB, c.oc, tiles * tile);
   const bool pre = p.has(kPreScale);
@@ -284,14 +253,15 @@ void plan_direct(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   auto* a = p.emit<DirectArgs>(direct_step);
   *a = shape;
   for (int i = 0; i < c.parts; i++) {
-    a->part_batch[i] = (plain ? part_channels[i] : round_up(part_channels[i], kBlock)) * c.w.pixels_in();
+    const int64_t channels = p.shape(part_input(i))[1];
+    a->part_batch[i] = (plain ? channels : round_up(channels, kBlock)) * c.w.pixels_in();
     parts[i].bind(p, a->parts[i]);
   }
   a->conv_rows = kernels().conv_rows;
   a->stage_plane = kernels().stage_plane;
   a->stage_patches = kernels().stage_patches;
-  p.bind_packed(a->map, flat_map);
-  weights.bind(p, a->w);
+  p.bind_packed(a->map, weights.flat);
+  weights.packed.bind(p, a->w);
   if (pre) pre_scale.bind(p, a->pre_scale);
   if (p.has(kPreShift)) pre_shift.bind(p, a->pre_shift);
   a->pre_act = static_cast<Act>(p.op.attrs.get("pre_activation", 0));

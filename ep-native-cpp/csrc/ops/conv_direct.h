@@ -41,13 +41,25 @@ std::shared_ptr<Buffer> flatten(const ConvMap& m);
 struct PackConv {
   const float* w;  // OIHW (or OIDHW)
   float* out;
-  int64_t oc, group_in, group_out, kd, kh, kw, tile;
+  int64_t oc, group_in, group_out, kh, kw, tile;
   bool plain;
   int64_t channels, shuffle;  // of X; see ConvProblem
   int64_t weights_out, weights_in;
+  int64_t first, slice, row;  // floats in w before the first tap, from tap to tap along the depth, and along the height
 };
 
 ConvMap map_direct(const ConvProblem& c, const std::vector<int64_t>& part_channels, bool plain, int64_t tile);
 void pack_direct(const PackConv& p, const FlatMap& map, int64_t band);
+
+// Leaves out the taps that meet nothing but padding, as those of a kernel dilated beyond the input do; how many were first.
+int64_t leave_out_padding(Axis& a);
+
+// The map of a convolution and its packed weights. Leaves taps out of `c`.
+struct DirectWeights {
+  ConvMap map;
+  std::shared_ptr<Buffer> flat;
+  Packed packed;
+};
+DirectWeights direct_weights(PlanCtx& p, ConvProblem& c, bool plain);
 
 }  // namespace sx

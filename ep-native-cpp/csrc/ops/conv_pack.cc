@@ -85,7 +85,7 @@ void transpose_run(const PackConv& p, const float* from, int64_t len, int64_t ta
   CopyNd c{};
   c.in = from;
   c.out = to;
-  c.rank = 3;
+  c.rank = 4;
   c.item = sizeof(float);
   c.stripes = 1;
   auto dim = [&c](int k, int64_t size, int64_t in, int64_t out) {
@@ -94,19 +94,23 @@ void transpose_run(const PackConv& p, const float* from, int64_t len, int64_t ta
     c.out_strides[k] = out;
   };
   if (p.plain) {
-    dim(0, taps, len, len * p.tile);
-    dim(1, len, 1, p.tile);
+    dim(0, 1, 0, 0);
+    dim(1, taps, p.row, len * p.tile);
+    dim(2, len, 1, p.tile);
   } else if (taps == 1) {
     dim(0, 1, 0, 0);
-    dim(1, len, p.weights_in, p.tile);
+    dim(1, 1, 0, 0);
+    dim(2, len, p.weights_in, p.tile);
   } else {
+    const int64_t rows = p.row == p.kw ? 1 : p.kh;  // that do not follow each other
     dim(0, len, p.weights_in, p.tile);
-    dim(1, taps, 1, len * p.tile);
+    dim(1, rows, p.row, p.kw * len * p.tile);
+    dim(2, taps / rows, 1, len * p.tile);
   }
-  dim(2, n, p.weights_out, 1);
-  c.kind = c.in_strides[1] == 1 ? CopyKind::transpose : CopyKind::elements;
-  c.stripe = c.dims[1];
-  kernels().copy_nd(c, 0, c.dims[0]);
+  dim(3, n, p.weights_out, 1);
+  c.kind = c.in_strides[2] == 1 ? CopyKind::transpose : CopyKind::elements;
+  c.stripe = c.dims[2];
+  kernels().copy_nd(c, 0, c.dims[0] * c.dims[1]);
 }
 
 // The same for any run: channels that are shuffled, or that not all of the tile's outputs see.
@@ -123,10 +127,10 @@ void gather_run(const PackConv& p, const RunEntry& run, int64_t row_taps, int64_
     for (int64_t l = 0; l < run.len; l++) {
       const int64_t c = channel[p.plain ? 0 : l] - first;
       const bool inside = o < p.oc && c >= 0 && c < p.group_in;
-      const float* w = inside ? p.w + o * p.weights_out + c * p.weights_in + run.tap_d * p.kh * p.kw + (p.plain ? l : 0) : nullptr;
+      const float* w = inside ? p.w + p.first + o * p.weights_out + c * p.weights_in + run.tap_d * p.slice + (p.plain ? l : 0) : nullptr;
       float* to = out + l * p.tile + j;
       for (int64_t a = 0; a < p.kh; a++)
-        for (int64_t b = 0; b < row_taps; b++, to += row) *to = inside ? w[a * p.kw + b] : 0;
+        for (int64_t b = 0; b < row_taps; b++, to += row) *to = inside ? w[a * p.row + b] : 0;
     }
   }
 }
@@ -148,13 +152,72 @@ void pack_direct(const PackConv& p, const FlatMap& map, int64_t index) {
       const int64_t size = taps * run.len * p.tile, channel = run.channel - first;
       if (together && channel >= 0 && channel + (p.plain ? 1 : run.len) <= p.group_in) {
         if (n < p.tile) std::memset(out, 0, static_cast<size_t>(size) * sizeof(float));
-        transpose_run(p, p.w + o * p.weights_out + channel * p.weights_in + run.tap_d * p.kh * p.kw, run.len, taps, n, out);
+        transpose_run(p, p.w + p.first + o * p.weights_out + channel * p.weights_in + run.tap_d * p.slice, run.len, taps, n, out);
       } else {
         gather_run(p, run, row_taps, t, out);
       }
       out += size;
     }
   }
+}
+
+namespace {
+
+struct PackStep {
+  PackConv pack;
+  const FlatMap* map;
+};
+
+void pack_all(const PackConv& p, const FlatMap& map) {
+  for (int64_t b = 0; b < map.n_bands; b++) pack_direct(p, map, b);
+}
+void pack_step(const void* args, Runtime&) {
+  auto& a = *static_cast<const PackStep*>(args);
+  pack_all(a.pack, *a.map);
+}
+
+}  // namespace
+
+int64_t leave_out_padding(Axis& a) {
+  int64_t first = 0;
+  for (; a.kernel > 1 && (a.out - 1) * a.stride < a.begin; a.kernel--, first++) a.begin -= a.dilation;
+  for (; a.kernel > 1 && a.reach() - a.begin >= a.in; a.kernel--) a.end -= a.dilation;
+  return first;
+}
+
+DirectWeights direct_weights(PlanCtx& p, ConvProblem& c, bool plain) {
+  const int64_t tile = kernels().conv_tile(), taps = c.taps(), weights_out = c.weights_out(), weights_in = c.weights_in();
+  const int64_t row = c.w.w.kernel, slice = c.w.h.kernel * row;
+  const int64_t first = leave_out_padding(c.w.d) * slice + leave_out_padding(c.w.h) * row + leave_out_padding(c.w.w);
+  std::vector<int64_t> part_channels;
+  for (int i = 0; i < c.parts; i++) part_channels.push_back(p.shape(part_input(i))[1]);
+  DirectWeights made;
+  made.map = map_direct(c, part_channels, plain, tile);
+  made.flat = flatten(made.map);
+  const size_t bytes = static_cast<size_t>(made.map.floats) * sizeof(float);
+  const PackConv job{nullptr, nullptr, c.oc, c.group_in(), c.group_out(), c.w.h.kernel, c.w.w.kernel, tile, plain, c.w.c, c.shuffle, weights_out, weights_in, first, slice, row};
+  if (!p.is_const(kW)) {
+    made.packed.scratch = p.scratch(bytes);
+    auto* s = p.emit<PackStep>(pack_step);
+    s->pack = job;
+    p.bind_in(s->pack.w, kW);
+    p.bind_scratch(s->pack.out, made.packed.scratch);
+    p.bind_packed(s->map, made.flat);
+    return made;
+  }
+  std::string key = "conv:" + std::to_string(tile) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle) + (plain ? ":p" : ":b") + (c.turned ? "t" : "");
+  for (int64_t n : part_channels) key += "," + std::to_string(n);
+  if (c.taps() < taps)
+    for (int64_t n : {first, c.w.d.kernel, c.w.h.kernel, c.w.w.kernel}) key += "/" + std::to_string(n);
+  made.packed.buffer = p.pack(kW, key, [&](const void* data) {
+    auto buffer = lasting_buffer(bytes);
+    PackConv now = job;
+    now.w = static_cast<const float*>(data);
+    now.out = static_cast<float*>(buffer->data);
+    pack_all(now, *static_cast<const FlatMap*>(made.flat->data));
+    return buffer;
+  });
+  return made;
 }
 
 }  // namespace sx

@@ -84,7 +84,7 @@ void pack_taps(const PackTaps& p) {
   for (int64_t t = 0; t < p.taps; t++) {
     for (int64_t o = 0; o < p.oc; o++)
       for (int64_t c = 0; c < in; c++) p.matrix[o * in + c] = p.w[((o / out * in + c) * out + o % out) * p.taps + t];
-    const PackConv job{p.matrix, p.out + t * p.floats, p.oc, in, out, 1, 1, 1, p.tile, false, p.channels, 1, in, 1};
+    const PackConv job{p.matrix, p.out + t * p.floats, p.oc, in, out, 1, 1, p.tile, false, p.channels, 1, in, 1, 0, 1, 1};
     for (int64_t b = 0; b < p.map->n_bands; b++) pack_direct(job, *p.map, b);
   }
 }

@@ -11,6 +11,10 @@ namespace sx {
 namespace {
 
 constexpr int64_t kCacheFloats = 80 * 1024;  // of transformed input that stays in L2 (320 KB)
+constexpr int64_t kSharedFloats = 1 << 19;   // of transformed input where weights are large: reading them again costs more
+constexpr int64_t kLargeWeights = 1 << 19;   // floats that are large (2 MB), and that a shared cache does not keep (8 MB)
+constexpr int64_t kL3Floats = 1 << 21;
+constexpr double kBytesPerCycle = 6;
 constexpr int64_t kPad = 16;                 // floats between points, so that they do not alias in L1
 
 struct WinogradPlane {
@@ -26,39 +30,61 @@ struct WinogradArgs {
   float* y;
   float* scratch;
   WinogradTiles in, out;
-  int64_t images, n_planes, channels, oc, out_blocks, tiles, tile;
+  int64_t images, together;          // an image is a phase of a dilated convolution's; how many one chunk takes
+  int64_t dilation_h, dilation_w;
+  int64_t n_planes, channels, oc, out_blocks, tiles, tile;
   int64_t points, tile_rows, chunk, chunks;
   int64_t v_floats, run_floats, slot_floats;
   bool parallel, by_tiles;  // by_tiles: threads share the transformed input and split the output channels
   decltype(Kernels::winograd_input) input;
   decltype(Kernels::winograd_output) output;
   decltype(Kernels::conv_points) multiply;
+  int64_t jobs() const { return (images + together - 1) / together * chunks; }
 };
 
+// Tile rows [row, row + rows) of the images [image, image + images): rows of one, or all rows of several.
 struct Chunk {
-  int64_t image, row, rows, count, v_step, m_step;
+  int64_t image, images, row, rows, count, v_step, m_step;
 };
 
 Chunk chunk_of(const WinogradArgs& a, int64_t index) {
   Chunk c{};
-  c.image = index / a.chunks;
+  c.image = index / a.chunks * a.together;
+  c.images = std::min(a.together, a.images - c.image);
   c.row = index % a.chunks * a.chunk;
   c.rows = std::min(a.chunk, a.tile_rows - c.row);
-  c.count = c.rows * a.in.cols;
+  c.count = c.images * c.rows * a.in.cols;
   c.v_step = a.n_planes * c.count * 16 + kPad;
   c.m_step = a.tile / 16 * c.count * 16 + kPad;
   return c;
 }
 
-void transform_plane(const WinogradArgs& a, const Chunk& c, int64_t plane, float* v) {
-  const WinogradPlane& p = a.planes[plane];
-  WinogradTiles t = a.in;
-  t.x = a.parts[p.part] + c.image * a.part_batch[p.part] + p.offset;
-  t.points = v + plane * c.count * 16;
-  t.step = c.v_step;
+// The tiles of image c.image + i in a chunk, of a plane of `t.height` rows at the batch's start; floats to its first pixel.
+int64_t image_of(const WinogradArgs& a, const Chunk& c, int64_t i, int64_t* batch, WinogradTiles& t) {
+  const int64_t phases = a.dilation_h * a.dilation_w, image = c.image + i;
+  const int64_t y = image % phases / a.dilation_w, x = image % a.dilation_w;
+  *batch = image / phases;
+  t.height = (t.height - y + a.dilation_h - 1) / a.dilation_h;
+  t.width = (t.width - x + a.dilation_w - 1) / a.dilation_w;
+  const int64_t at = y * t.line + x * 16;
+  t.line *= a.dilation_h;
+  t.pixel = a.dilation_w * 16;
   t.row = c.row;
   t.rows = c.rows;
-  a.input(t);
+  return at;
+}
+
+void transform_plane(const WinogradArgs& a, const Chunk& c, int64_t plane, float* v) {
+  const WinogradPlane& p = a.planes[plane];
+  for (int64_t i = 0; i < c.images; i++) {
+    WinogradTiles t = a.in;
+    int64_t batch;
+    const int64_t at = image_of(a, c, i, &batch, t);
+    t.x = a.parts[p.part] + batch * a.part_batch[p.part] + p.offset + at;
+    t.points = v + (plane * c.count + i * c.rows * t.cols) * 16;
+    t.step = c.v_step;
+    a.input(t);
+  }
 }
 
 // Output tile `tile` of a chunk; `m` has room for its points, `runs` for the planes.
@@ -78,24 +104,27 @@ void multiply_tile(const WinogradArgs& a, const Chunk& c, int64_t tile, const fl
   r.y_plane = c.count * 16;
   r.channels = a.oc - block * 16;
   a.multiply(r, a.points, c.v_step, c.m_step);
-  for (int64_t b = 0; b < blocks; b++) {
-    const int64_t at = (c.image * a.out_blocks + block + b) * a.out.height * a.out.width * 16;
-    WinogradTiles t = a.out;
-    t.y = a.y + at;
-    t.points = m + b * c.count * 16;
-    t.step = c.m_step;
-    t.row = c.row;
-    t.rows = c.rows;
-    t.tail.bias = a.out.tail.bias + (block + b) * 16;
-    t.tail.residual = a.out.tail.residual ? a.out.tail.residual + at : nullptr;
-    a.output(t);
+  for (int64_t i = 0; i < c.images; i++) {
+    WinogradTiles image = a.out;
+    int64_t batch;
+    const int64_t first = image_of(a, c, i, &batch, image);
+    for (int64_t b = 0; b < blocks; b++) {
+      const int64_t at = (batch * a.out_blocks + block + b) * a.out.height * a.out.line + first;
+      WinogradTiles t = image;
+      t.y = a.y + at;
+      t.points = m + (b * c.count + i * c.rows * t.cols) * 16;
+      t.step = c.m_step;
+      t.tail.bias = a.out.tail.bias + (block + b) * 16;
+      t.tail.residual = a.out.tail.residual ? a.out.tail.residual + at : nullptr;
+      a.output(t);
+    }
   }
 }
 
 void winograd_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const WinogradArgs*>(args);
   if (!a.by_tiles) {
-    run_jobs(rt, a.images * a.chunks, a.parallel, [&](int64_t job, int64_t slot) {
+    run_jobs(rt, a.jobs(), a.parallel, [&](int64_t job, int64_t slot) {
       const Chunk c = chunk_of(a, job);
       float* v = a.scratch + slot * a.slot_floats;
       auto* runs = reinterpret_cast<ConvRun*>(v + a.v_floats);
@@ -105,7 +134,7 @@ void winograd_step(const void* args, Runtime& rt) {
     });
     return;
   }
-  for (int64_t job = 0; job < a.images * a.chunks; job++) {
+  for (int64_t job = 0; job < a.jobs(); job++) {
     const Chunk c = chunk_of(a, job);
     float* v = a.scratch;
     run_jobs(rt, a.n_planes, true, [&](int64_t i, int64_t) { transform_plane(a, c, i, v); });
@@ -116,34 +145,94 @@ void winograd_step(const void* args, Runtime& rt) {
   }
 }
 
+// A dilated convolution is one of each phase of the input: every d-th row and pixel.
+ConvProblem phases_of(const ConvProblem& c) {
+  ConvProblem q = c;
+  for (Axis* a : {&q.w.h, &q.w.w}) {
+    q.w.n *= a->dilation;
+    a->in = (a->in + a->dilation - 1) / a->dilation;
+    a->out = (a->out + a->dilation - 1) / a->dilation;
+    a->begin /= a->dilation;
+    a->dilation = 1;
+  }
+  return q;
+}
+
+// How tiles are grouped into chunks: `rows` rows of an image, `chunks` of them, or `together` whole images.
+struct Chunks {
+  int64_t tile_rows, cols, rows, chunks, together, weights;
+};
+
+Chunks chunks_of(const ConvProblem& q, int m) {
+  const int64_t points = (m + 2) * (m + 2), planes = blocks_of(q.w.c);
+  Chunks k{};
+  k.weights = points * q.w.c * round_up(q.oc, kernels().conv_tile());
+  k.tile_rows = (q.w.h.out + m - 1) / m;
+  k.cols = (q.w.w.out + m - 1) / m;
+  const int64_t row_floats = points * planes * k.cols * 16, image_floats = row_floats * k.tile_rows;
+  k.rows = std::min(k.tile_rows, std::max<int64_t>(1, kCacheFloats / row_floats));
+  // Few tiles leave the register tile half empty and read all weights again for the next chunk.
+  while (k.rows < k.tile_rows && k.rows * k.cols < 12) k.rows++;
+  const int64_t room = k.weights > kLargeWeights ? kSharedFloats : kCacheFloats;
+  if (room == kSharedFloats && image_floats < room) k.rows = k.tile_rows;
+  k.chunks = (k.tile_rows + k.rows - 1) / k.rows;
+  k.rows = (k.tile_rows + k.chunks - 1) / k.chunks;
+  k.chunks = (k.tile_rows + k.rows - 1) / k.rows;
+  k.together = k.chunks > 1 ? 1 : std::min(q.w.n, std::max<int64_t>(1, room / image_floats));
+  return k;
+}
+
+// The part of an axis' products whose input does not lie in the padding. Only far dilations leave the others out.
+double inside(const Axis& a) {
+  if (a.dilation == 1) return 1;
+  int64_t count = 0;
+  for (int64_t k = 0; k < a.kernel; k++)
+    for (int64_t o = 0; o < a.out; o++) {
+      const int64_t at = o * a.stride - a.begin + k * a.dilation;
+      count += at >= 0 && at < a.in;
+    }
+  return static_cast<double>(count) / static_cast<double>(a.kernel * a.out);
+}
+
 // Cycles that a form takes, roughly: products at the register tile's rate or weights at that of memory, and transforms.
-double cycles(const ConvProblem& c, int m, double flops_per_cycle) {
-  const double bytes_per_cycle = 6, transform = 5;  // per point and block of 16 channels
-  const double images = static_cast<double>(c.w.n), channels = static_cast<double>(c.w.c), oc = static_cast<double>(round_up(c.oc, 16));
-  if (m == 0) return std::max(images * static_cast<double>(c.w.pixels_out()) * channels * oc * 18 / flops_per_cycle / 0.9, channels * oc * 36 / bytes_per_cycle);
-  const double tiles = static_cast<double>(((c.w.h.out + m - 1) / m) * ((c.w.w.out + m - 1) / m)), points = (m + 2) * (m + 2);
+double direct_cycles(const ConvProblem& c, double flops_per_cycle) {
+  const double products = inside(c.w.h) * inside(c.w.w) * c.flops() / flops_per_cycle / 0.9 * static_cast<double>(round_up(c.oc, 16)) / static_cast<double>(c.oc);
+  return std::max(products, static_cast<double>(c.w.c * round_up(c.oc, 16) * 36) / kBytesPerCycle);
+}
+
+double winograd_cycles(const ConvProblem& q, int m, double flops_per_cycle) {
+  constexpr double kTransform = 5;  // per point and block of 16 channels
+  const Chunks k = chunks_of(q, m);
+  const double images = static_cast<double>(q.w.n), channels = static_cast<double>(q.w.c), oc = static_cast<double>(round_up(q.oc, 16));
+  const double tiles = static_cast<double>(k.tile_rows * k.cols), points = (m + 2) * (m + 2);
   // Register tiles of 4 pixels are the least that keep the FMAs busy.
   const double rows = std::max(tiles * images, 4.0);
-  const double product = std::max(rows * points * channels * oc * 2 / flops_per_cycle / 0.85, points * channels * oc * 4 / bytes_per_cycle);
-  return product + images * tiles * points * transform * (channels + oc) / 16 * 32 / flops_per_cycle / 8;
+  const double readings = k.weights > kL3Floats ? static_cast<double>((q.w.n + k.together - 1) / k.together * k.chunks) : 1;
+  const double product = std::max(rows * points * channels * oc * 2 / flops_per_cycle / 0.85, readings * points * channels * oc * 4 / kBytesPerCycle);
+  return product + images * tiles * points * kTransform * (channels + oc) / 16 * 32 / flops_per_cycle / 8;
 }
 
 // The form that takes least, 0 for a direct convolution.
-int choose(const ConvProblem& c) {
+int choose(const ConvProblem& c, const ConvProblem& q) {
   const double flops_per_cycle = kernels().conv_tile() == 32 ? 64 : kernels().conv_tile_pixels() == 6 ? 32 : 8;
+  double least = direct_cycles(c, flops_per_cycle);
   int best = 0;
-  for (int m : {2, 4})
-    if (cycles(c, m, flops_per_cycle) < cycles(c, best, flops_per_cycle)) best = m;
+  for (int m : {2, 4}) {
+    const double cycles = winograd_cycles(q, m, flops_per_cycle);
+    if (cycles < least) best = m, least = cycles;
+  }
   return best;
 }
+
+bool takes(const Axis& a) { return a.kernel == 3 && a.stride == 1 && a.begin % a.dilation == 0; }
 
 }  // namespace
 
 bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
-  const Axis &h = c.w.h, &w = c.w.w;
-  if (c.group != 1 || c.shuffle != 1 || c.w.spatial != 2 || h.kernel != 3 || w.kernel != 3 || h.stride != 1 || w.stride != 1 || h.dilation != 1 || w.dilation != 1) return false;
+  if (c.group != 1 || c.shuffle != 1 || c.w.spatial != 2 || !takes(c.w.h) || !takes(c.w.w)) return false;
   if (!p.is_const(kW) || p.has(kPreScale) || !p.option("winograd", 1) || c.w.c < 8 || c.oc < 8) return false;
-  const int m = choose(c);
+  const ConvProblem q = phases_of(c);
+  const int m = choose(c, q);
   if (m == 0) return false;
   const int64_t tile = kernels().conv_tile(), tiles = (c.oc + tile - 1) / tile, points = (m + 2) * (m + 2);
   const auto u = p.pack(kW, "winograd" + std::to_string(m) + ":" + std::to_string(tile), [&](const void* data) {
@@ -168,32 +257,32 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   shape.n_planes = static_cast<int64_t>(planes.size());
   shape.run_floats = round_up((shape.n_planes + 1) * static_cast<int64_t>(sizeof(ConvRun) / sizeof(float)), 16);
   shape.channels = c.w.c;
-  shape.images = c.w.n;
+  const Chunks k = chunks_of(q, m);
+  shape.images = q.w.n;
+  shape.together = k.together;
+  shape.dilation_h = c.w.h.dilation;
+  shape.dilation_w = c.w.w.dilation;
   shape.oc = c.oc;
   shape.out_blocks = blocks_of(c.oc);
   shape.tiles = tiles;
   shape.tile = tile;
   shape.points = points;
   shape.in.m = shape.out.m = m;
-  shape.in.height = h.in;
-  shape.in.width = w.in;
-  shape.in.pad_top = h.begin;
-  shape.in.pad_left = w.begin;
-  shape.out.height = h.out;
-  shape.out.width = w.out;
-  shape.tile_rows = (h.out + m - 1) / m;
-  shape.in.cols = shape.out.cols = (w.out + m - 1) / m;
-  const int64_t row_floats = points * shape.n_planes * shape.in.cols * 16;
-  shape.chunk = std::min(shape.tile_rows, std::max<int64_t>(1, kCacheFloats / row_floats));
-  // Few tiles leave the register tile half empty and read all weights again for the next chunk.
-  while (shape.chunk < shape.tile_rows && shape.chunk * shape.in.cols < 12) shape.chunk++;
-  if (static_cast<int64_t>(u->bytes) > (2 << 20) && row_floats * shape.tile_rows < 1 << 19) shape.chunk = shape.tile_rows;
+  shape.in.height = c.w.h.in;
+  shape.in.width = c.w.w.in;
+  shape.in.line = c.w.w.in * 16;
+  shape.in.pad_top = q.w.h.begin;
+  shape.in.pad_left = q.w.w.begin;
+  shape.out.height = c.w.h.out;
+  shape.out.width = c.w.w.out;
+  shape.out.line = c.w.w.out * 16;
+  shape.tile_rows = k.tile_rows;
+  shape.in.cols = shape.out.cols = k.cols;
+  shape.chunk = k.rows;
+  shape.chunks = k.chunks;
   shape.parallel = p.threads() > 1 && worth_parallel(0, c.flops());
-  shape.chunks = (shape.tile_rows + shape.chunk - 1) / shape.chunk;
-  shape.by_tiles = shape.parallel && shape.images * shape.chunks < 2 * p.threads();
-  shape.chunk = (shape.tile_rows + shape.chunks - 1) / shape.chunks;
-  shape.chunks = (shape.tile_rows + shape.chunk - 1) / shape.chunk;
-  const int64_t count = shape.chunk * shape.in.cols;
+  shape.by_tiles = shape.parallel && shape.jobs() < 2 * p.threads();
+  const int64_t count = shape.together * shape.chunk * shape.in.cols;
   shape.v_floats = round_up(points * (shape.n_planes * count * 16 + kPad), 16);
   const int64_t own = shape.run_floats + points * (tile * count + kPad), slots = shape.parallel ? p.threads() : 1;
   shape.slot_floats = round_up(own + (shape.by_tiles ? 0 : shape.v_floats), 16);

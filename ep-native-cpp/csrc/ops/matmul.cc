@@ -87,11 +87,12 @@ void cut(PackedArgs* a, int threads) {
   a->row_chunks = std::max<int64_t>(1, std::min<int64_t>(a->g.m / 24, (wanted + a->panel_chunks - 1) / a->panel_chunks));
 }
 
-std::shared_ptr<Buffer> pack(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n) {
-  auto buffer = lasting_buffer(static_cast<size_t>(kernels().gemm_packed_size(k, n)) * sizeof(float));
+std::shared_ptr<Buffer> pack(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, bool bf16) {
+  const int64_t lanes = bf16 ? kernels().gemm_packed_size_bf16(k, n) : kernels().gemm_packed_size(k, n);
+  auto buffer = lasting_buffer(static_cast<size_t>(lanes) * sizeof(float));
   PackB p{b, stride_k, stride_n, static_cast<float*>(buffer->data), k, n};
   const int64_t width = kernels().gemm_panel(n);
-  kernels().pack_b(p, 0, (n + width - 1) / width);
+  (bf16 ? kernels().pack_b_bf16 : kernels().pack_b)(p, 0, (n + width - 1) / width);
   return buffer;
 }
 
@@ -221,9 +222,10 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Place a, Pla
   const bool constant = p.is_const(1) && b_batch == 1;
   if (constant) {
     const std::string key = std::string("gemm:") + isa_name(current_isa()) + (trans_b ? ":t" : ":n");
-    auto packed = p.pack(1, key, [&](const void* data) { return pack(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n); });
+    const bool bf16 = p.option("bf16", 0) != 0;
+    auto packed = p.pack(1, key + (bf16 ? ":bf16" : ""), [&](const void* data) { return pack(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n, bf16); });
     const int64_t m = batch * d.m, width = kernels().gemm_panel(d.n);
-    if (p.option("strassen", 1) && kernels().strassen_pays(m, d.n, d.k)) {
+    if (!bf16 && p.option("strassen", 1) && kernels().strassen_pays(m, d.n, d.k)) {
       const int64_t pairs = d.n / 2 / width;
       // Nearly equal blocks of rows: long ones read the weights seldom, shorter ones find their A and sums in L2.
       const int64_t most = std::max<int64_t>(200, 51200 / d.k), blocks = (m + most - 1) / most, block = (m + blocks - 1) / blocks;
@@ -249,7 +251,7 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Place a, Pla
     }
     auto* args = p.emit<PackedArgs>(packed_step);
     fill(args->g, batch * d.m);
-    args->gemm = kernels().gemm;
+    args->gemm = bf16 ? kernels().gemm_bf16 : kernels().gemm;
     p.bind_packed(args->g.b, packed);
     p.bind_next_weights(args->g.next);
     args->g.next_bytes = width * d.k * 4;

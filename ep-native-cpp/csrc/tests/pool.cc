@@ -26,14 +26,14 @@ bool every_chunk_once(sx::Pool& pool, int64_t chunks) {
 }
 
 void sizes(int threads) {
-  sx::Pool pool(threads);
+  sx::Pool pool(threads, sx::kSpinMicroseconds);
   check(pool.threads() == threads, "a pool has the threads it was asked for");
   for (int64_t chunks : {0, 1, 2, 3, 7, 64, 1000}) check(every_chunk_once(pool, chunks), "every chunk is done once");
 }
 
 // One job after the other: what a job wrote is seen by the next, and late workers take nothing of an old job.
 void sequence(int threads) {
-  sx::Pool pool(threads);
+  sx::Pool pool(threads, sx::kSpinMicroseconds);
   std::vector<int64_t> sums(5, 0);
   for (int job = 0; job < 2000; job++) pool.parallel(5, [&](int64_t i) { sums[static_cast<size_t>(i)] += job; });
   for (int64_t s : sums) check(s == 1999000, "a job sees what the one before wrote");
@@ -48,7 +48,7 @@ void parked_workers(int threads) {
 }
 
 void callers_at_once(int threads) {
-  sx::Pool pool(threads);
+  sx::Pool pool(threads, sx::kSpinMicroseconds);
   std::vector<int> fine(4, 0);
   std::vector<std::thread> callers;
   for (size_t c = 0; c < fine.size(); c++)
@@ -60,7 +60,7 @@ void callers_at_once(int threads) {
 }
 
 void nested(int threads) {
-  sx::Pool pool(threads);
+  sx::Pool pool(threads, sx::kSpinMicroseconds);
   std::vector<int> fine(8, 0);
   pool.parallel(8, [&](int64_t i) { fine[static_cast<size_t>(i)] = every_chunk_once(pool, 5); });
   for (int f : fine) check(f == 1, "a chunk may start a job");
@@ -76,9 +76,10 @@ void births_and_deaths(int threads) {
 void shared() {
   std::vector<sx::Pool*> seen(4, nullptr);
   std::vector<std::thread> callers;
-  for (size_t c = 0; c < seen.size(); c++) callers.emplace_back([&, c] { seen[c] = &sx::shared_pool(2); });
+  for (size_t c = 0; c < seen.size(); c++) callers.emplace_back([&, c] { seen[c] = &sx::shared_pool(2, 50); });
   for (auto& t : callers) t.join();
   for (auto* p : seen) check(p == seen[0], "there is one pool per number of threads");
+  check(&sx::shared_pool(2, 0) != seen[0], "and one per time of spinning");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ __all__ = ["BLOCKED", "describe", "held"]
 BLOCKED = "sx_blocked"
 SHARED = 1 << 14
 _PACKING = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm", "FusedMatMul"})
-_OPTIONS = ("winograd", "strassen", "plan_cache")
+_OPTIONS = ("winograd", "strassen", "plan_cache", "spin")
 
 
 def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
@@ -47,7 +47,8 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
         ins, outs = [value(v) for v in (*n.inputs, *captured)], [value(v) for v in n.outputs]
         ops.append((_operator(n.domain, n.op), n.name, ins, outs, attrs | more, bodies))
     outputs = [value(v) for v in graph.outputs]
-    options = {k: int(context.options.get(k, 0)) for k in _OPTIONS if k in context.options}
+    options = {k: int(context.options[k]) for k in _OPTIONS if k in context.options}
+    options["bf16"] = int(context.options.get("precision") == "bf16")
     threads = int(context.options.get("threads") or 0) or context.threads
     return values, ops, inputs, outputs, options, threads
 

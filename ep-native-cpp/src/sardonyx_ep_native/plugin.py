@@ -12,7 +12,11 @@ OPTIONS = {
     "deterministic": Option(bool, True, "the same bits for the same threads and instruction set; the engine always works so"),
     "winograd": Option(bool, True, "3x3 convolutions by Winograd's algorithm where it pays (relative error up to 1e-5)"),
     "strassen": Option(bool, True, "large products with constant weights by Strassen's algorithm (doubles the rounding error)"),
+    "precision": Option(
+        str, "fp32", "bf16: constant weights of MatMul and Gemm are kept as bfloat16, sums stay float32", choices=("fp32", "bf16")
+    ),
     "fusion": Option(bool, True, "fuse operators and use the blocked layout"),
+    "spin": Option(int, 50, "microseconds that an idle thread of the pool spins before it sleeps"),
     "plan_cache": Option(int, 16, "how many input shapes' plans are kept"),
 }
 
@@ -20,6 +24,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "without fusion and blocked layout": {"fusion": False},
     "without Winograd": {"winograd": False},
     "without Strassen": {"strassen": False},
+    "weights in bfloat16": {"precision": "bf16"},
     "avx2": {"isa": "avx2"},
     "baseline": {"isa": "baseline"},
 }

@@ -25,6 +25,15 @@ CASES = {
     "groups": (20, 40, 2, (3, 3), (1, 1), (0, 1, 2, 1), (1, 1), (15, 9), 2),
     "groups_of_34": (136, 136, 4, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), (6, 6), 1),
     "groups_dilated": (24, 48, 3, (3, 3), (1, 1), (2, 2, 2, 2), (2, 2), (15, 20), 1),
+    "kernel_dilated_beyond_input": (24, 20, 1, (3, 3), (1, 1), (12, 12, 12, 12), (12, 12), (5, 7), 2),
+    "taps_in_the_padding": (20, 20, 1, (5, 3), (2, 2), (9, 4, 3, 2), (3, 4), (6, 3), 1),
+    "groups_with_taps_in_the_padding": (24, 48, 3, (3, 5), (1, 1), (4, 18, 4, 18), (4, 9), (4, 3), 1),
+    "plain_with_taps_in_the_padding": (3, 20, 1, (7, 3), (1, 1), (6, 1, 6, 1), (1, 1), (2, 9), 1),
+    "3d_with_taps_in_the_padding": (20, 8, 1, (3, 2, 3), (1, 1, 1), (2, 0, 4, 2, 1, 4), (2, 1, 4), (2, 6, 3), 1),
+    "far_dilation": (560, 20, 1, (3, 3), (1, 1), (12, 12, 12, 12), (12, 12), (9, 16), 2),
+    "far_dilation_groups": (560, 40, 2, (3, 3), (1, 1), (13, 12, 11, 12), (12, 12), (9, 16), 1),
+    "far_dilation_strided": (560, 16, 1, (3, 3), (2, 3), (12, 11, 20, 14), (12, 13), (11, 16), 1),
+    "far_dilation_outside": (560, 16, 1, (3, 2), (1, 1), (40, 30, 12, 30), (12, 26), (9, 16), 1),
     "depthwise": (24, 24, 24, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), (15, 21), 2),
     "depthwise_5x5": (24, 24, 24, (5, 5), (2, 2), (2, 2, 2, 2), (1, 1), (15, 30), 1),
     "depthwise_7x7": (16, 16, 16, (7, 7), (1, 1), (3, 3, 3, 3), (1, 1), (7, 7), 1),
@@ -111,3 +120,33 @@ def test_winograd(net, normal, case):
     feeds, weights = {"x": normal(2, c, *size)}, {"w": normal(o, c, 3, 3), "b": normal(o)}
     net.check([node], feeds, weights, rtol=2e-5)
     net.check([node], feeds, weights, rtol=4e-6, winograd=False)
+
+
+DILATED = {
+    "squares": (32, 40, (32, 32), (2, 2), (2, 2, 2, 2), 2),
+    "odd": (24, 20, (27, 33), (2, 4), (2, 4, 2, 4), 1),
+    "uneven_pads": (32, 32, (30, 29), (3, 2), (0, 2, 6, 3), 2),
+    "phases_together": (64, 64, (16, 16), (2, 2), (2, 2, 2, 2), 3),
+    "pads_that_shift_phases": (32, 32, (20, 20), (2, 2), (1, 1, 3, 3), 1),
+}
+
+
+@pytest.mark.parametrize("case", DILATED.values(), ids=DILATED.keys())
+def test_winograd_of_dilated_convolutions(net, normal, case):
+    c, o, size, dilations, pads, n = case
+    feeds, weights = {"x": normal(n, c, *size)}, {"w": normal(o, c, 3, 3), "b": normal(o)}
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, dilations=dilations), helper.make_node("LeakyRelu", ["c"], ["y"])]
+    net.check(nodes, feeds, weights, rtol=2e-5)
+    residual = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, dilations=dilations),
+        helper.make_node("Add", ["c", "r"], ["s"]),
+        helper.make_node("Relu", ["s"], ["y"]),
+    ]
+    out = [d + a + b - 2 * k for d, a, b, k in zip(size, pads[:2], pads[2:], dilations, strict=True)]
+    net.check(residual, feeds | {"r": normal(n, o, *out)}, weights, rtol=2e-5)
+
+
+def test_winograd_of_many_small_images(net, normal):
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
+    net.check([node], {"x": normal(9, 64, 7, 7)}, {"w": normal(64, 64, 3, 3)}, rtol=2e-5)
+    net.check([node], {"x": normal(5, 256, 7, 7)}, {"w": normal(256, 256, 3, 3)}, rtol=2e-5)

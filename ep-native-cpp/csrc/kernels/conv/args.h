@@ -10,6 +10,7 @@ namespace sx {
 struct ConvRun {
   const float* x;
   int64_t len;
+  int64_t skip = 0;  // floats of weights to pass over first; with kernels of one tap only
 };
 
 // What becomes of a sum: act(sum + bias + residual) * scale + shift; with residual_after the residual comes last.
@@ -121,6 +122,7 @@ struct WinogradTiles {
   int64_t step;
   int64_t row, rows, cols;
   int64_t height, width;  // of the plane
+  int64_t line, pixel;    // floats from row to row and from pixel to pixel: a dilated convolution sees every d-th
   int64_t pad_top, pad_left;
   int32_t m;
   ConvTail tail;  // bias and residual of the plane

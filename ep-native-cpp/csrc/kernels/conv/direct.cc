@@ -11,7 +11,7 @@ int64_t conv_tile_pixels() { return kTilePixels; }
 constexpr int64_t kPanelFloats = 24 * 1024;  // of weights that a pass over the pixels keeps in L2
 
 template <int NV, int MR>
-static void one_tile(const ConvRows& whole, int64_t t, const char* next, const char* end) {
+static void one_tile(const ConvRows& whole, int64_t t, bool long_sum, const char* next, const char* end) {
   const float* w = whole.w + t * whole.tile_floats;
   const float* bias = whole.tail.bias + t * kTileChannels;
   float* y = whole.y + t * kTileBlocks * whole.y_plane;
@@ -23,8 +23,9 @@ static void one_tile(const ConvRows& whole, int64_t t, const char* next, const c
     // A long sum is done in passes over the pixels, a stretch of weights at a time.
     int64_t floats = 0;
     for (c.n_runs = 0; done + c.n_runs < whole.n_runs; c.n_runs++) {
-      const int64_t more = whole.runs[done + c.n_runs].len * c.kh * c.kw * kTileChannels;
-      if (c.n_runs && floats + more > kPanelFloats && whole.tile_floats > 2 * kPanelFloats) break;
+      const ConvRun& run = whole.runs[done + c.n_runs];
+      const int64_t more = run.len * c.kh * c.kw * kTileChannels + run.skip;
+      if (c.n_runs && floats + more > kPanelFloats && long_sum) break;
       floats += more;
     }
     c.runs = whole.runs + done;
@@ -42,6 +43,9 @@ static void one_tile(const ConvRows& whole, int64_t t, const char* next, const c
 }
 
 void conv_rows(const ConvRows& c, int64_t t0, int64_t t1) {
+  int64_t steps = 0;
+  for (int64_t r = 0; r < c.n_runs; r++) steps += c.runs[r].len;
+  const bool long_sum = steps * c.kh * c.kw * kTileChannels > 2 * kPanelFloats;
   for (int64_t t = t0; t < t1; t++) {
     const bool last = t + 1 == t1;
     const char* ahead = last ? c.next : reinterpret_cast<const char*>(c.w + (t + 1) * c.tile_floats);
@@ -49,9 +53,9 @@ void conv_rows(const ConvRows& c, int64_t t0, int64_t t1) {
     const char* next = ahead ? ahead : reinterpret_cast<const char*>(c.w + t * c.tile_floats);
     const char* end = ahead ? next + c.tile_floats * sizeof(float) : next;
     if (c.channels - t * kTileChannels <= kHalfVectors * W)
-      one_tile<kHalfVectors, kHalfPixels>(c, t, next, end);
+      one_tile<kHalfVectors, kHalfPixels>(c, t, long_sum, next, end);
     else
-      one_tile<kTileVectors, kTilePixels>(c, t, next, end);
+      one_tile<kTileVectors, kTilePixels>(c, t, long_sum, next, end);
   }
 }
 

@@ -72,6 +72,7 @@ static inline __attribute__((always_inline)) const char* tile_sum(const ConvRows
     for (; run != end; run++) {
       fetch_inputs<MR>(run[1].x + offset, pixel);
       next = fetch_weights(next, next_step);
+      w += run->skip;
       tile_steps<MR, NV>(run->x + offset, pixel, run->len, w, acc);
     }
     return next;

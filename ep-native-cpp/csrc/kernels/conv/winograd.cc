@@ -45,9 +45,9 @@ struct Transform<2> {
   }
 };
 
-// A tile of (M + 2)^2 pixels at x, rows `line` floats apart, to its points.
+// A tile of (M + 2)^2 pixels at x, rows and pixels `line` and `pixel` floats apart, to its points.
 template <int M>
-static inline void input_tile(const float* x, int64_t line, float* points, int64_t step) {
+static inline __attribute__((always_inline)) void input_tile(const float* x, int64_t line, int64_t pixel, float* points, int64_t step) {
   constexpr int A = M + 2;
   for (int v = 0; v < 16; v += W) {
     vf t[A][A];
@@ -55,7 +55,7 @@ static inline void input_tile(const float* x, int64_t line, float* points, int64
     for (int c = 0; c < A; c++) {
       vf d[A], o[A];
 #pragma GCC unroll 6
-      for (int r = 0; r < A; r++) d[r] = load(x + r * line + c * 16 + v);
+      for (int r = 0; r < A; r++) d[r] = load(x + r * line + c * pixel + v);
       Transform<M>::input(d, o);
 #pragma GCC unroll 6
       for (int r = 0; r < A; r++) t[r][c] = o[r];
@@ -70,18 +70,18 @@ static inline void input_tile(const float* x, int64_t line, float* points, int64
   }
 }
 
-template <int M>
+template <int M, bool DENSE>
 static void input(const WinogradTiles& t) {
   constexpr int A = M + 2;
   alignas(64) float padded[A * A * 16];
-  const int64_t line = t.width * 16;
+  const int64_t line = t.line, pixel = DENSE ? 16 : t.pixel;
   float* points = t.points;
   for (int64_t r = t.row; r < t.row + t.rows; r++) {
     const int64_t y0 = r * M - t.pad_top;
     for (int64_t c = 0; c < t.cols; c++, points += 16) {
       const int64_t x0 = c * M - t.pad_left;
       if (y0 >= 0 && x0 >= 0 && y0 + A <= t.height && x0 + A <= t.width) {
-        input_tile<M>(t.x + (y0 * t.width + x0) * 16, line, points, t.step);
+        input_tile<M>(t.x + y0 * line + x0 * pixel, line, pixel, points, t.step);
         continue;
       }
       const int64_t left = x0 < 0 ? -x0 : 0, right = x0 + A <= t.width ? A : t.width - x0;
@@ -89,24 +89,25 @@ static void input(const WinogradTiles& t) {
         float* to = padded + i * A * 16;
         const int64_t y = y0 + i;
         __builtin_memset(to, 0, A * 16 * sizeof(float));
-        if (y >= 0 && y < t.height && left < right)
-          __builtin_memcpy(to + left * 16, t.x + (y * t.width + x0 + left) * 16, static_cast<size_t>(right - left) * 16 * sizeof(float));
+        if (y < 0 || y >= t.height) continue;
+        for (int64_t k = left; k < right; k++) __builtin_memcpy(to + k * 16, t.x + y * line + (x0 + k) * pixel, 16 * sizeof(float));
       }
-      input_tile<M>(padded, A * 16, points, t.step);
+      input_tile<M>(padded, A * 16, 16, points, t.step);
     }
   }
 }
 
 void winograd_input(const WinogradTiles& t) {
-  if (t.m == 4)
-    input<4>(t);
+  if (t.pixel == 16)
+    t.m == 4 ? input<4, true>(t) : input<2, true>(t);
   else
-    input<2>(t);
+    t.m == 4 ? input<4, false>(t) : input<2, false>(t);
 }
 
-// The M x M outputs of a tile, bias added, to y with rows `line` floats apart.
+// The M x M outputs of a tile, bias added, to y with rows and pixels `line` and `pixel` floats apart, as the residual's.
 template <int M>
-static inline void output_tile(const float* points, int64_t step, const float* bias, const Bounds& bounds, const float* residual, int64_t residual_line, float* y, int64_t line) {
+static inline __attribute__((always_inline)) void output_tile(const float* points, int64_t step, const float* bias, const Bounds& bounds, const float* residual, float* y,
+                                                              int64_t line, int64_t pixel) {
   constexpr int A = M + 2;
   for (int v = 0; v < 16; v += W) {
     const vf start = load(bias + v);
@@ -127,43 +128,44 @@ static inline void output_tile(const float* points, int64_t step, const float* b
 #pragma GCC unroll 4
       for (int c = 0; c < M; c++) {
         vf out = o[c] + start;
-        if (residual) out += load(residual + r * residual_line + c * 16 + v);
+        if (residual) out += load(residual + r * line + c * pixel + v);
         if (bounds.any) out = bound(bounds, out);
-        store(y + r * line + c * 16 + v, out);
+        store(y + r * line + c * pixel + v, out);
       }
     }
   }
 }
 
-template <int M>
+template <int M, bool DENSE>
 static void output(const WinogradTiles& t) {
-  const int64_t line = t.width * 16;
+  const int64_t line = t.line, pixel = DENSE ? 16 : t.pixel;
   const bool simple = is_simple(t.tail);
   const Bounds bounds = simple ? bounds_of(t.tail) : Bounds{};
   const float* points = t.points;
   for (int64_t r = t.row; r < t.row + t.rows; r++) {
     const int64_t rows = t.height - r * M < M ? t.height - r * M : M;
     for (int64_t c = 0; c < t.cols; c++, points += 16) {
-      const int64_t cols = t.width - c * M < M ? t.width - c * M : M, at = (r * M * t.width + c * M) * 16;
+      const int64_t cols = t.width - c * M < M ? t.width - c * M : M, at = r * M * line + c * M * pixel;
       float* y = t.y + at;
       const float* residual = t.tail.residual ? t.tail.residual + at : nullptr;
       if (simple && rows == M && cols == M) {
-        output_tile<M>(points, t.step, t.tail.bias, bounds, residual, line, y, line);
+        output_tile<M>(points, t.step, t.tail.bias, bounds, residual, y, line, pixel);
         continue;
       }
       alignas(64) float whole[M * M * 16];
-      output_tile<M>(points, t.step, t.tail.bias, Bounds{}, nullptr, 0, whole, M * 16);
+      output_tile<M>(points, t.step, t.tail.bias, Bounds{}, nullptr, whole, M * 16, 16);
       for (int64_t i = 0; i < rows; i++)
-        finish_floats(t.tail, whole + i * M * 16, residual ? residual + i * line : nullptr, y + i * line, cols * 16);
+        for (int64_t k = 0; k < cols; k += DENSE ? cols : 1)
+          finish_floats(t.tail, whole + (i * M + k) * 16, residual ? residual + i * line + k * pixel : nullptr, y + i * line + k * pixel, DENSE ? cols * 16 : 16);
     }
   }
 }
 
 void winograd_output(const WinogradTiles& t) {
-  if (t.m == 4)
-    output<4>(t);
+  if (t.pixel == 16)
+    t.m == 4 ? output<4, true>(t) : output<2, true>(t);
   else
-    output<2>(t);
+    t.m == 4 ? output<4, false>(t) : output<2, false>(t);
 }
 
 }  // namespace SX_ISA

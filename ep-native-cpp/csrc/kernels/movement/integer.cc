@@ -11,18 +11,19 @@ namespace SX_ISA {
 typedef uint32_t vu __attribute__((vector_size(SX_WIDTH * 4), may_alias));
 typedef uint32_t vu_unaligned __attribute__((vector_size(SX_WIDTH * 4), may_alias, aligned(2)));
 
-// Per lane of 32 bits: the sum of the products of its two halves, as signed int16.
-static inline vu pair_products(vu a, vu b) {
-#if SX_WIDTH == 16
-  return (vu)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+// Per lane of 32 bits: sum, and the products of the two halves of a and b as signed int16. Sums wrap around.
+static inline vu add_pairs(vu sum, vu a, vu b) {
+#if defined(SX_HAS_avx512_vnni)
+  return (vu)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+#elif SX_WIDTH == 16
+  return sum + (vu)_mm512_madd_epi16((__m512i)a, (__m512i)b);
 #elif SX_WIDTH == 8
-  return (vu)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+  return sum + (vu)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
-  return (vu)_mm_madd_epi16((__m128i)a, (__m128i)b);
+  return sum + (vu)_mm_madd_epi16((__m128i)a, (__m128i)b);
 #else
-  vu r;
-  for (int i = 0; i < W; i++) r[i] = static_cast<uint32_t>(static_cast<int16_t>(a[i]) * static_cast<int16_t>(b[i]) + static_cast<int16_t>(a[i] >> 16) * static_cast<int16_t>(b[i] >> 16));
-  return r;
+  for (int i = 0; i < W; i++) sum[i] += static_cast<uint32_t>(static_cast<int16_t>(a[i]) * static_cast<int16_t>(b[i]) + static_cast<int16_t>(a[i] >> 16) * static_cast<int16_t>(b[i] >> 16));
+  return sum;
 #endif
 }
 
@@ -47,7 +48,7 @@ static void integer_tile(const IntegerGemm& g, int64_t row, int64_t panel) {
       __builtin_memcpy(&pair, a + r * g.lda + 2 * k, 4);
       const vu x = vu{} + pair;
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; v++) acc[r][v] += pair_products(x, w[v]);
+      for (int v = 0; v < kVectors; v++) acc[r][v] = add_pairs(acc[r][v], x, w[v]);
     }
   }
   const int64_t col = panel * kPanel, left = g.n - col < kPanel ? g.n - col : kPanel;
