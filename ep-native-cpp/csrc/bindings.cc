@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "engine/program.h"
+#include "engine/planner.h"
 #include "kernels/isa.h"
 
 namespace py = pybind11;
@@ -54,7 +54,7 @@ class Engine {
       f.any_shape = t[2].is_none();
       if (!f.any_shape)
         for (auto d : py::cast<py::tuple>(t[2])) f.dims.push_back(d.is_none() ? -1 : py::cast<int64_t>(d));
-      if (f.dims.size() > kMaxRank) throw std::length_error("an input of more than 8 dimensions");
+      if (f.dims.size() > kMaxRank) throw std::invalid_argument("a feed of more than max_rank dimensions");
       feeds_.push_back(std::move(f));
     }
   }
@@ -173,7 +173,7 @@ class Engine {
       views[i].data = PyArray_DATA(a);
       views[i].shape.rank = 0;
       const int rank = PyArray_NDIM(a);
-      if (rank > kMaxRank) throw OpError("\nan input of more than 8 dimensions");
+      if (rank > kMaxRank) throw OpError("\nan input of " + std::to_string(rank) + " dimensions; the engine takes up to 8, the provider cpu more");
       views[i].shape.rank = rank;
       for (int k = 0; k < rank; k++) views[i].shape.d[k] = PyArray_DIM(a, k);
     }
@@ -289,6 +289,16 @@ PYBIND11_MODULE(_native, m) {
       if (!PyArray_DescrCheck(dtypes[i].ptr())) throw std::invalid_argument("set_dtypes takes numpy dtypes");
       g_descr[i] = reinterpret_cast<PyArray_Descr*>(py::object(dtypes[i]).release().ptr());
     }
+  });
+  m.attr("max_rank") = kMaxRank;
+  m.def("set_free_memory", [](py::object function) {
+    static PyObject* held = nullptr;  // lives as long as the process, as the module does
+    Py_XDECREF(std::exchange(held, function.release().ptr()));
+    free_memory = [] {
+      py::gil_scoped_acquire locked;
+      const py::object bytes = py::handle(held)();
+      return bytes.is_none() ? INT64_MAX : py::cast<int64_t>(bytes);
+    };
   });
   m.def("operators", [] { return all_ops(); });
   m.def("isa", [] { return std::string(isa_name(current_isa())); });

@@ -22,6 +22,13 @@ std::shared_ptr<const void> read_array(const py::object& function, const void** 
   }
 }
 
+// A string attribute's bytes, which need not be UTF-8.
+std::string to_bytes(py::handle text) {
+  auto bytes = py::reinterpret_steal<py::object>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes) throw py::error_already_set();
+  return py::cast<std::string>(bytes);
+}
+
 // Python side's tuple for one value: (name, dtype index, layout, array or (function that makes it, shape) or None, identity,
 // mapped).
 Value to_value(py::handle h, std::vector<py::object>& keep) {
@@ -65,11 +72,11 @@ Op to_op(py::handle h, std::vector<py::object>& keep) {
     } else if (py::isinstance<py::float_>(item.second)) {
       op.attrs.floats[key] = py::cast<double>(item.second);
     } else if (py::isinstance<py::str>(item.second)) {
-      op.attrs.strings[key] = py::cast<std::string>(item.second);
+      op.attrs.strings[key] = to_bytes(item.second);
     } else {
       auto list = py::cast<py::list>(item.second);
       if (!list.empty() && py::isinstance<py::str>(list[0])) {
-        op.attrs.string_lists[key] = py::cast<std::vector<std::string>>(list);
+        for (auto text : list) op.attrs.string_lists[key].push_back(to_bytes(text));
         continue;
       }
       bool floats = false;

@@ -1,8 +1,12 @@
 """A newcomer's mistake: one sentence on stderr that says what to do, no traceback, a status that says whose fault it is."""
 
+import errno
+import sys
+
 import numpy as np
 import pytest
 
+from sardonyx.cli.app import run
 from sardonyx.runtime import discovery
 
 MISTAKES = [
@@ -34,13 +38,21 @@ MISTAKES = [
     (["rum"], 2, ["'rum'", "sardonyx --help"]),
     (["run", "digits.onnx", "--nope"], 2, ["--nope", "sardonyx run --help"]),
     (["bench", "digits.onnx", "--random", "--against", "nope"], 2, ["no engine is called 'nope'", "onnxruntime"]),
-    (["explain", "digits.onnx", "--html", "no/such/folder.html"], 1, ["no/such/folder.html: No such file"]),
+    (["explain", "digits.onnx", "--html", "no/such/folder.html"], 2, ["no/such/folder.html: No such file"]),
+    (["profile", "digits.onnx", "--random", "--trace", "no/such/folder.json"], 2, ["--trace no/such/folder.json: No such file"]),
+    (["run", "digits.onnx", "--ep", ","], 2, ["names no provider"]),
+    (["run", "digits.onnx", "--seed", "-5"], 2, ["--seed", "x>=0"]),
+    (["bench", "digits.onnx", "--random", "--seconds", "nan"], 2, ["--seconds", "finite"]),
+    (["compare", "digits.onnx", "--random", "--rtol", "nan"], 2, ["--rtol", "finite"]),
+    (["compare", "digits.onnx", "--random", "--atol", "inf"], 2, ["--atol", "finite"]),
     (["compare", "digits.onnx", "--random", "--against", "nope"], 2, ["no engine is called 'nope'", "onnx.reference"]),
     (["bisect", "digits.onnx", "--random", "--out", "no/such/folder.onnx"], 2, ["no/such/folder.onnx", "no such folder"]),
     (["optimize", "digits.onnx", "digits.onnx"], 2, ["write to another file"]),
     (["optimize", "digits.onnx", "no/such/folder.onnx"], 2, ["no/such/folder.onnx", "No such file"]),
     (["optimize", "digits.onnx", "out.onnx", "--opset", "99"], 2, ["opset 99"]),
     (["optimize", "digits.onnx", "out.onnx", "--fix", "batch"], 2, ["--fix", "NAME=SIZE"]),
+    (["optimize", "digits.onnx", "out.onnx", "--fix", "bach=1"], 2, ["'bach'", "batch"]),
+    (["optimize", "digits.onnx", "out.onnx", "--disable", "fold_constant"], 2, ["'fold_constant'", "fold_constants"]),
     (["conformance", "nope"], 2, ["no provider is called 'nope'"]),
 ]
 
@@ -104,3 +116,42 @@ def test_check_needs_a_provider_only_to_say_what_can_run(cli, folder, monkeypatc
     assert result.status == 1
     assert "is a valid model of 13 nodes" in result.out
     assert "Nothing here can run it: pip install" in result.out
+
+
+def test_a_page_of_a_file_whose_name_is_not_utf8(cli, folder):
+    name = b"bad\xff.onnx".decode("utf-8", "surrogateescape")
+    (folder / name).write_bytes((folder / "digits.onnx").read_bytes())
+    assert cli("explain", name, "--html", "page.html").status == 0
+    assert "bad?.onnx" in (folder / "page.html").read_text("utf-8")
+
+
+def test_closed_streams(cli, folder, monkeypatch):
+    for name in ("stdout", "stderr"):
+        with monkeypatch.context() as m:
+            m.setattr(sys, name, None)
+            assert run(["explain", "digits.onnx"]) == 0
+
+
+def test_out_of_memory_is_no_fault_of_sardonyx(cli, folder, monkeypatch):
+    def greedy(*args):
+        raise MemoryError("Unable to allocate 191 MiB")
+
+    monkeypatch.setattr("sardonyx.cli.inputs.random_value", greedy)
+    result = cli("run", "digits.onnx", "--random")
+    assert result.status == 1
+    assert "error: out of memory: Unable to allocate 191 MiB" in result.err
+
+
+def test_a_file_that_cannot_be_finished_leaves_the_old_one(cli, folder, monkeypatch):
+    (folder / "out.npz").write_text("old")
+
+    def full(file, **arrays):
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    result = cli("run", "digits.onnx", "--random", "--save", "out.npz")
+    assert result.status == 2
+    assert "--save out.npz: No space left" in result.err
+    assert (folder / "out.npz").read_text() == "old"
+    assert not list(folder.glob("out.npz.*"))

@@ -1,5 +1,7 @@
 """Whatever goes wrong inside leaves a session as a SardonyxError that says what failed, and the session works on."""
 
+import dataclasses
+
 import numpy as np
 import onnx
 import pytest
@@ -9,9 +11,11 @@ import sardonyx
 from sardonyx.ep import Executable
 from sardonyx.errors import InternalError, InvalidInput, InvalidModel, NodeError, ProviderError, SardonyxError
 from sardonyx.passes.dims import reshape_dims
+from sardonyx.runtime import discovery
 from sardonyx.runtime import session as session_module
 
 X = np.ones(4, np.float32)
+discovery_find = discovery.find
 
 
 def model_of(nodes, outputs=("y",), inputs=("x",)):
@@ -38,6 +42,21 @@ def test_a_provider_that_fails_while_compiling(monkeypatch):
 
     monkeypatch.setattr(CpuProvider, "compile", broken)
     with pytest.raises(ProviderError, match=r"provider 'cpu': compiling 1 nodes failed: KeyError"):
+        session_of(relu())
+
+
+@pytest.mark.parametrize(
+    ("create", "message"),
+    [
+        (lambda options: 7, r"provider 'cpu': its create\(options\) returned int"),
+        (lambda options: {}["x"], r"'cpu': making it failed: KeyError"),
+    ],
+)
+def test_a_provider_that_cannot_be_made(monkeypatch, create, message):
+    state = discovery.find("cpu")[0]
+    changed = dataclasses.replace(state, info=dataclasses.replace(state.info, create=create))
+    monkeypatch.setattr(discovery, "find", lambda name: (changed, *discovery_find(name)[1:]))
+    with pytest.raises(ProviderError, match=message):
         session_of(relu())
 
 

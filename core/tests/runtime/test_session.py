@@ -275,3 +275,27 @@ def test_threads_may_share_a_session(model):
 def test_providers_must_be_a_list(model):
     with pytest.raises(InvalidInput, match=r"e\.g\. \['cpu'\]"):
         sardonyx.InferenceSession(model, providers="cpu")
+
+
+class Unwilling:
+    """A tensor of another library that does not become an array, as torch's does not while it requires a gradient."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("call detach() first")
+
+
+@pytest.mark.parametrize(("x", "message"), [(Unwilling(), "Unwilling.*detach"), ([0.0, 1.0, 2.0, 1e300], "does not fit float")])
+def test_feeds_that_do_not_become_the_array(model, x, message):
+    with pytest.raises(InvalidInput, match=message):
+        open_session(model).run(None, {"x": x})
+
+
+def test_infinity_in_a_list_is_no_overflow(model):
+    np.testing.assert_array_equal(open_session(model).run(None, {"x": [0.0, 1.0, 4.0, float("inf")]})[0], [0, 2, 4, np.inf])
+
+
+def test_options_of_another_type(model):
+    with pytest.raises(InvalidInput, match=r"sess_options is a SessionOptions.*int"):
+        open_session(model, 7)
+    with pytest.raises(InvalidInput, match=r"run_options is a RunOptions.*dict"):
+        open_session(model).run(None, {"x": X}, {})

@@ -1,5 +1,7 @@
 // What an operator's shape and plan functions see of a planner.
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 
 #include "engine/planner.h"
 #include "engine/reading.h"
@@ -15,7 +17,9 @@ class Infer : public InferCtx {
   std::vector<int64_t> ints(size_t i) override { return read_ints(p_.require(at(i)), dtype(i), checked(i)); }
   std::vector<double> numbers(size_t i) override { return read_numbers(p_.require(at(i)), dtype(i), checked(i)); }
   void output(size_t i, const Shape& shape) override {
-    if (i < op.out.size() && op.out[i] != kAbsent) p_.shapes_[op.out[i]] = shape;
+    if (i >= op.out.size() || op.out[i] == kAbsent) return;
+    p_.check_size(op, shape, item_size(p_.d_.values[op.out[i]].dtype));
+    p_.shapes_[op.out[i]] = shape;
   }
 
  private:
@@ -127,6 +131,32 @@ class Emit : public PlanCtx {
 };
 
 }  // namespace
+
+int64_t (*free_memory)() = [] { return INT64_MAX; };
+
+void Planner::check_size(const Op& op, const Shape& made, size_t item) const {
+  constexpr int64_t kAlways = int64_t{1} << 28, kFarMore = 16;
+  int64_t bytes = static_cast<int64_t>(item);
+  bool is_empty = false;
+  for (int k = 0; k < made.rank; k++) {
+    if (made[k] < 0) throw OpError("an output of shape " + made.str() + " has a negative dimension");
+    if (made[k] == 0) {
+      is_empty = true;
+    } else if (__builtin_mul_overflow(bytes, made[k], &bytes) || bytes > kMost) {
+      throw OpError("an output of shape " + made.str() + " has more elements than memory can hold");
+    }
+  }
+  if (is_empty || bytes <= kAlways) return;
+  int64_t read = 0;
+  for (ValueId v : op.in)
+    if (v != kAbsent) read += shape(v).size() * static_cast<int64_t>(item_size(d_.values[v].dtype));
+  if (bytes / kFarMore <= read) return;
+  const int64_t free = free_memory();
+  if (bytes <= free) return;
+  char text[80];
+  std::snprintf(text, sizeof text, " needs %.1f GiB of memory, and %.1f GiB are free", std::ldexp(bytes, -30), std::ldexp(free, -30));
+  throw OpError("an output of shape " + made.str() + text);
+}
 
 void Planner::one(int i, const Op& op) {
   now_ = i;

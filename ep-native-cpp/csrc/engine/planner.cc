@@ -20,6 +20,10 @@ std::shared_ptr<Plan> Planner::build() {
     } catch (CutHere&) {
     } catch (OpError& e) {
       throw OpError(d_.ops[i].name + "\n" + e.what());
+    } catch (std::length_error& e) {
+      throw OpError(d_.ops[i].name + "\n" + e.what());
+    } catch (std::out_of_range&) {
+      throw OpError(d_.ops[i].name + "\nan input or an attribute has too few values");
     }
     if (by_value_.size() != wanted) continue;
     plan_->end = i;

@@ -8,6 +8,9 @@ namespace sx {
 
 constexpr int64_t kSmall = 1024;  // elements of a tensor whose contents a plan may depend on
 
+// Bytes that the process can still get.
+extern int64_t (*free_memory)();
+
 struct CutHere {};  // the segment ends before the current op
 
 // Memory that one or several values of a plan lie in.
@@ -61,6 +64,9 @@ class Planner {
   bool foldable(ValueId v, std::set<ValueId>& roots);
   std::unordered_map<ValueId, int> producer_;
   bool folding_ = false;
+
+  // OpError if an output's bytes cannot be counted, or are far more than the op reads and more than is free.
+  void check_size(const Op& op, const Shape& made, size_t item) const;
 
   // The data of a constant, by an aligned copy if need be.
   const void* aligned(ValueId v);

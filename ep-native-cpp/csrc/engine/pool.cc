@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -46,7 +47,11 @@ struct Pool::Impl {
   std::vector<std::thread> workers;
 
   Impl(int n, int spin) : threads(n < 1 ? 1 : n), spin_us(spin) {
-    for (int i = 1; i < threads; i++) workers.emplace_back([this] { work(); });
+    try {
+      for (int i = 1; i < threads; i++) workers.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that there are, the caller at least, do all chunks.
+    }
   }
 
   ~Impl() {

@@ -43,7 +43,7 @@ struct Shape {
   }
   bool operator!=(const Shape& o) const { return !(*this == o); }
   void push(int64_t n) {
-    if (rank == kMaxRank) throw std::length_error("a tensor of more than 8 dimensions");
+    if (rank == kMaxRank) throw std::length_error("a tensor of more than 8 dimensions, the most that the engine takes; the provider cpu takes more");
     d[rank++] = n;
   }
   std::string str() const {
@@ -65,5 +65,15 @@ inline int64_t storage_size(const Shape& s, Layout layout) {
 struct OpError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// More elements or bytes than a process can address; sums of such numbers do not overflow.
+constexpr int64_t kMost = int64_t{1} << 47;
+
+// A dimension that grows by a factor from a model or from data.
+inline int64_t times(int64_t dim, int64_t factor) {
+  int64_t product;
+  if (__builtin_mul_overflow(dim, factor, &product)) throw OpError(std::to_string(dim) + " times " + std::to_string(factor) + " elements are more than memory can hold");
+  return product;
+}
 
 }  // namespace sx

@@ -27,7 +27,8 @@ std::vector<Axis> axes_of(Context& c) {
   std::vector<Axis> axes;
   for (size_t i = 0; i < rank; i++) {
     if (block[i] < 1 || strides[i] < 1 || dilations[i] < 1 || image[i] < 0) throw OpError("block_shape, strides and dilations must be positive");
-    const int64_t extent = (block[i] - 1) * dilations[i] + 1, room = image[i] + pads[i] + pads[i + rank] - extent;
+    if (std::max({pads[i], pads[i + rank], block[i], image[i]}) > kMost || std::min(pads[i], pads[i + rank]) < -kMost) throw OpError("sizes and pads go up to " + std::to_string(kMost) + " elements");
+    const int64_t extent = times(block[i] - 1, dilations[i]) + 1, room = image[i] + pads[i] + pads[i + rank] - extent;
     axes.push_back({image[i], block[i], strides[i], dilations[i], pads[i], room < 0 ? 0 : room / strides[i] + 1});
   }
   return axes;
@@ -38,8 +39,8 @@ void infer_col2im(InferCtx& c) {
   const auto axes = axes_of(c);
   int64_t block = 1, count = 1;
   for (const Axis& a : axes) {
-    block *= a.block;
-    count *= a.count;
+    block = times(block, a.block);
+    count = times(count, a.count);
   }
   if (in.rank != 3 || in[1] % block != 0 || in[2] != count)
     throw OpError("Col2Im takes [N, C * " + std::to_string(block) + ", " + std::to_string(count) + "] for this image and block, got " + in.str());

@@ -55,6 +55,8 @@ Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kerne
     a.stride = value(strides, k, 1);
     a.dilation = value(dilations, k, 1);
     if (a.kernel < 1 || a.stride < 1 || a.dilation < 1) throw OpError("kernel, strides and dilations must be positive");
+    if (a.stride > kMost || a.dilation > kMost || a.kernel > kMost / a.dilation)
+      throw OpError("strides and spans of kernels go up to " + std::to_string(kMost) + " elements");
     const bool ceil = pool && attrs.get("ceil_mode", 0) != 0;
     if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
       same(a, mode == "SAME_UPPER");
@@ -64,6 +66,7 @@ Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kerne
       a.begin = value(pads, k, 0);
       a.end = value(pads, k + n, 0);
     }
+    if (a.begin > kMost || a.end > kMost) throw OpError("pads of " + std::to_string(std::max(a.begin, a.end)) + " are more than memory can hold");
     if (a.begin < 0 || a.end < 0) throw OpError("pads must not be negative");
     if (pool && (a.begin > a.reach() || a.end > a.reach())) throw OpError("pads of a pool must be smaller than its kernel");
     a.out = outputs(a, ceil && mode != "VALID");

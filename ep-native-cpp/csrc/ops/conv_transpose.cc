@@ -61,6 +61,8 @@ ConvProblem transposed_problem(Context& c) {
     }
     if (a.stride < 1 || a.dilation < 1 || a.begin < 0 || a.end < 0 || (!extra.empty() && extra[i] < 0))
       throw OpError("strides and dilations must be positive, pads and output_padding not negative");
+    if (std::max({a.begin, a.end, extra.empty() ? 0 : extra[i], times(a.in, a.stride), times(a.kernel, a.dilation)}) > kMost)
+      throw OpError("the windows, pads and output_padding reach further than memory");
     transposed_axis(a, extra.empty() ? 0 : extra[i], wanted.empty() ? -1 : wanted[i], attrs.gets("auto_pad", "NOTSET"));
   }
   return p;

@@ -212,7 +212,7 @@ void infer_tile(InferCtx& c) {
   const auto repeats = c.ints(1);
   if (static_cast<int>(repeats.size()) != out.rank || std::any_of(repeats.begin(), repeats.end(), [](int64_t n) { return n < 0; }))
     throw OpError("repeats must hold one non-negative count for each dim of " + out.str());
-  for (int i = 0; i < out.rank; i++) out[i] *= repeats[static_cast<size_t>(i)];
+  for (int i = 0; i < out.rank; i++) out[i] = times(out[i], repeats[static_cast<size_t>(i)]);
   c.output(0, out);
 }
 
@@ -234,8 +234,8 @@ void plan_tile(PlanCtx& p) {
 int64_t block_size(const Attributes& attrs, const Shape& in) {
   const int64_t b = attrs.get("blocksize", 0);
   const std::string mode = attrs.gets("mode", "DCR");
-  if (in.rank != 4 || b < 1 || (mode != "DCR" && mode != "CRD"))
-    throw OpError("blocks are moved in [N, C, H, W] with blocksize >= 1 and mode DCR or CRD, got " + in.str() + ", " + std::to_string(b) + ", " + mode);
+  if (in.rank != 4 || b < 1 || b > INT32_MAX || (mode != "DCR" && mode != "CRD"))
+    throw OpError("blocks are moved in [N, C, H, W] with blocksize from 1 to 2147483647 and mode DCR or CRD, got " + in.str() + ", " + std::to_string(b) + ", " + mode);
   return b;
 }
 
@@ -244,8 +244,8 @@ void infer_depth_to_space(InferCtx& c) {
   const int64_t b = block_size(c.op.attrs, s);
   if (s[1] % (b * b) != 0) throw OpError("DepthToSpace with blocksize " + std::to_string(b) + " needs a multiple of " + std::to_string(b * b) + " channels, got " + s.str());
   s[1] /= b * b;
-  s[2] *= b;
-  s[3] *= b;
+  s[2] = times(s[2], b);
+  s[3] = times(s[3], b);
   c.output(0, s);
 }
 
@@ -253,7 +253,7 @@ void infer_space_to_depth(InferCtx& c) {
   Shape s = c.shape(0);
   const int64_t b = block_size(c.op.attrs, s);
   if (s[2] % b != 0 || s[3] % b != 0) throw OpError("SpaceToDepth with blocksize " + std::to_string(b) + " needs H and W that it divides, got " + s.str());
-  s[1] *= b * b;
+  s[1] = times(s[1], b * b);
   s[2] /= b;
   s[3] /= b;
   c.output(0, s);

@@ -19,6 +19,8 @@ std::vector<Width> widths(Context& c) {
   const auto axes = c.has(3) ? normal_axes(c.ints(3), in.rank) : all_axes(in.rank);
   if (pads.size() != 2 * axes.size()) throw OpError("pads has " + std::to_string(pads.size()) + " values for " + std::to_string(axes.size()) + " axes of " + in.str());
   std::vector<Width> result(static_cast<size_t>(in.rank));
+  for (int64_t n : pads)
+    if (n > kMost || n < -kMost) throw OpError("pads has " + std::to_string(n) + ", which is more than memory can hold");
   for (size_t i = 0; i < axes.size(); i++) result[static_cast<size_t>(axes[i])] = {pads[i], pads[i + axes.size()]};
   return result;
 }

@@ -25,6 +25,8 @@ ResizeMode mode_of(const Attributes& a) {
   return m;
 }
 
+constexpr double kMostScale = 1e9;
+
 struct Sizes {
   Shape out;
   std::vector<Scale> scales;
@@ -47,7 +49,7 @@ Sizes sizes_of(Context& c) {
     const int a = s.axes[i];
     Scale& scale = s.scales[static_cast<size_t>(a)];
     if (by_scale) {
-      if (!(given[i] > 0 && given[i] < 1e9)) throw OpError("scale " + std::to_string(given[i]) + " must be positive");
+      if (!(given[i] > 0 && given[i] <= kMostScale)) throw OpError("scale " + std::to_string(given[i]) + " must be positive, and at most " + std::to_string(kMostScale));
       scale.up = given[i];
       s.out[a] = scaled_size(in[a], given[i]);
     } else {

@@ -27,6 +27,8 @@ def _body(body: Graph) -> str | None:
     for v in (*body.inputs, *body.outputs, *body.captures()):
         if v.dtype is None or v.dtype not in DTYPES:
             return f"its body has a value {v.name!r} that the engine does not hold"
+        if v.shape is not None and len(v.shape) > _native.max_rank:
+            return f"its body has a value {v.name!r} of {len(v.shape)} dimensions; the engine takes up to {_native.max_rank}"
     for node in body.nodes:
         reason = refusal(node)
         if reason is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sardonyx.ir.dtypes import dtype_name, from_name
 from sardonyx.ir.graph import Node, Value
+from sardonyx_ep_native import _native
 
 __all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "NARROW", "add", "dtypes", "refusal"]
 
@@ -71,6 +72,8 @@ def refusal(node: Node) -> str | None:
             continue
         if v.dtype is None:
             return f"the type of {v.name!r} is unknown or not a tensor"
+        if v.shape is not None and len(v.shape) > _native.max_rank:
+            return f"{v.name!r} has {len(v.shape)} dimensions; the engine takes up to {_native.max_rank}"
         if v.dtype not in DTYPES and not _held_as_bytes(node, v):
             return f"{v.name!r} is {dtype_name(v.dtype)}, which the engine does not hold"
     return check(node)

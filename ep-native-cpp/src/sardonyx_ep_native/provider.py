@@ -13,6 +13,7 @@ import numpy as np
 
 import sardonyx_ep_native
 from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext
+from sardonyx.ep.shapes import available_memory
 from sardonyx.errors import InvalidInput, NodeError, RunCancelled
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.types import TensorType
@@ -24,6 +25,7 @@ from sardonyx_ep_native.describe import describe, held
 __all__ = ["NativeProvider"]
 
 _native.set_dtypes(DTYPES)
+_native.set_free_memory(available_memory)
 for _module in pkgutil.iter_modules(sardonyx_ep_native.__path__):
     if _module.name.startswith("claim_"):
         importlib.import_module(f"sardonyx_ep_native.{_module.name}")
@@ -95,6 +97,8 @@ class NativeExecutable(Executable):
 
     def bind_feeds(self, feeds: list[tuple[str, np.dtype, tuple[int | None, ...] | None]]) -> Callable[[Any], list[Any] | None] | None:
         """The program's own entry for feeds; a failure of a node there is explained by the long way."""
+        if any(dims is not None and len(dims) > _native.max_rank for _, _, dims in feeds):
+            return None
         self._program.bind(feeds)
         run_feeds, failure = self._program.run_feeds, _native.NodeFailure
 

@@ -37,7 +37,7 @@ def test_description(info: ProviderInfo, target: Target) -> None:
     """Its name is the entry point's, its API version this one's, and it says in a line what it is."""
     assert info.name == target.ep
     assert info.api_version == API_VERSION
-    assert info.description
+    assert info.description, "ProviderInfo(description=...) is empty: say in a line what the provider is; `sardonyx providers` shows it"
     assert all(isinstance(a, str) for a in info.aliases)
 
 

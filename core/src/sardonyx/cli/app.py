@@ -140,8 +140,16 @@ def _logs_as_notes() -> Iterator[None]:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; an error is one message on stderr. Status 0: success, 1: failure, 2: the caller's mistake."""
+    _replace_closed_streams()
     with _logs_as_notes():
         return _run(arguments)
+
+
+def _replace_closed_streams() -> None:
+    """Where the caller has closed stdout or stderr (`>&-`), what goes there is dropped."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - the interpreter's own from now on
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -174,6 +182,9 @@ def _report(e: Exception) -> int:
         return 2 if isinstance(e, InvalidInput) else 1
     if isinstance(e, OSError):
         show.error(f"{e.filename}: {e.strerror}" if e.filename else str(e))
+        return 1
+    if isinstance(e, MemoryError):
+        show.error(f"out of memory: {e or 'the system gives no more'}")
         return 1
     show.error(f"internal error: {type(e).__name__}: {e} (SARDONYX_DEBUG=1 shows the traceback; please report it)")
     return 1

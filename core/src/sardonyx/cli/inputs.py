@@ -79,13 +79,13 @@ def _all_known(values: dict[str, np.ndarray], known: dict[str, NodeArg], path: s
     return values
 
 
-def parse_dims(text: str, option: str = "--dims") -> dict[str, int]:
-    """`batch=1,x.2=320` as a dict."""
+def parse_dims(text: str, option: str = "--dims", forms: str = "NAME=SIZE, INPUT.AXIS=SIZE or *=SIZE") -> dict[str, int]:
+    """`batch=1,x.2=320` as a dict; `forms` says what the option takes."""
     dims: dict[str, int] = {}
     for part in text.split(",") if text else ():
         name, _, value = part.rpartition("=")
         if not name or not value.strip().isdigit():
-            raise InvalidInput(f"{option} {part!r} is not of the form NAME=SIZE, INPUT.AXIS=SIZE or *=SIZE")
+            raise InvalidInput(f"{option} {part!r} is not of the form {forms}")
         dims[name.strip()] = int(value)
     return dims
 
@@ -141,7 +141,7 @@ OPTIONS = (
         "--input", "-i", "given", multiple=True, metavar="NAME=FILE", help="npy, npz, pb, a picture, or a literal such as 16000 or [1,2]."
     ),
     click.option("--random", "quiet", is_flag=True, help="Inputs that are not given are random: do not mention it."),
-    click.option("--seed", type=int, default=0, metavar="N", help="Seed of random inputs."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of random inputs."),
     click.option("--dims", default="", metavar="NAME=N,...", help="Sizes of free dimensions, e.g. batch=1,x.2=320 or *=1."),
     click.option("--max-int", type=click.IntRange(min=1), default=2, metavar="N", help="Random integers are below N (default 2)."),
     click.option("--mean", default="", metavar="A,B,C", help="Subtracted from a picture's channels, which run from 0 to 1."),

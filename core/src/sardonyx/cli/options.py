@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,20 @@ from sardonyx.runtime import discovery
 from sardonyx.runtime.options import LEVELS, GraphOptimizationLevel, SessionOptions
 from sardonyx.runtime.session import InferenceSession
 
-__all__ = ["INSTALL", "Choice", "json_option", "model_argument", "need_provider", "session_options", "split_names"]
+__all__ = ["INSTALL", "Choice", "FiniteRange", "json_option", "model_argument", "need_provider", "session_options", "split_names"]
 
 INSTALL = "pip install sardonyx-ep-cpu (in a checkout: pip install ./ep-cpu)"
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range, neither NaN nor infinite: comparisons with NaN say neither that something differs nor that it is the same."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; a mistake in the call if it is none."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +55,12 @@ class Choice:
     @property
     def names(self) -> list[str] | None:
         """The providers asked for, or None for all usable ones."""
-        return split_names(self.ep) if self.ep else None
+        if self.ep is None:
+            return None
+        names = split_names(self.ep)
+        if not names:
+            raise InvalidInput(f"--ep {self.ep!r} names no provider; `sardonyx providers` lists them")
+        return names
 
     def providers(self) -> list[tuple[str, dict[str, str]]] | None:
         """Names with their options, as a session takes them."""

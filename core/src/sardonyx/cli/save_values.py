@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.cli.write_files import writing
 from sardonyx.errors import InvalidInput
+from sardonyx.ir.save import replacing
 
 __all__ = ["save_values"]
 
@@ -31,14 +33,11 @@ def save_values(path: str, values: dict[str, Any]) -> None:
         raise InvalidInput(f"--save {path}: the file's name must end in .npz or .npy")
     if kind == ".npy" and len(arrays) != 1:
         raise InvalidInput(f"--save {path}: an .npy file holds one array, these are {len(arrays)}: use .npz")
-    try:
-        with open(path, "wb") as f:
-            if kind == ".npy":
-                np.save(f, next(iter(arrays.values())), allow_pickle=False)
-            else:
-                np.savez(f, allow_pickle=False, **arrays)
-    except OSError as e:
-        raise InvalidInput(f"--save {path}: {e.strerror}") from e
+    with writing("--save", path), replacing(path) as f:
+        if kind == ".npy":
+            np.save(f, next(iter(arrays.values())), allow_pickle=False)
+        else:
+            np.savez(f, allow_pickle=False, **arrays)
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from sardonyx.ir.proto import tensor_to_proto, type_to_proto
 from sardonyx.ir.schema import KNOWN, in_force, schema
 from sardonyx.ir.tensor import Tensor
 
-__all__ = ["Names", "graph_to_proto", "node_to_proto", "save", "to_proto"]
+__all__ = ["Names", "graph_to_proto", "node_to_proto", "replacing", "save", "to_proto"]
 
 EXTERNAL_LIMIT = 1 << 30
 EXTERNAL_TENSOR = 1024
@@ -240,13 +240,13 @@ def save(model: Model, path: str | os.PathLike[str], *, opset: int | None = None
     try:
         with contextlib.ExitStack() as stack:
             if external:
-                file = stack.enter_context(_replacing(data_path))
+                file = stack.enter_context(replacing(data_path))
                 p = _to_proto(model, opset, _DataFile(file, os.path.basename(data_path)))
             else:
                 p = _to_proto(model, opset, tensor_to_proto)
-            stack.enter_context(_replacing(path)).write(_serialized(p, path))
+            stack.enter_context(replacing(path)).write(_serialized(p, path))
     except OSError as e:
-        raise InvalidInput(f"cannot write {path}: {e}") from e
+        raise InvalidInput(f"cannot write {path!r}: {e.strerror or e}") from e
 
 
 def _serialized(p: Any, path: str) -> bytes:
@@ -258,7 +258,7 @@ def _serialized(p: Any, path: str) -> bytes:
 
 
 @contextlib.contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
+def replacing(path: str) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when all went well."""
     folder, name = os.path.split(os.path.abspath(path))
     handle, temporary = tempfile.mkstemp(prefix=name + ".", suffix=".tmp", dir=folder)

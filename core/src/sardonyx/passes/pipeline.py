@@ -23,7 +23,7 @@ from sardonyx.passes.extended import ACTIVATIONS, ATTENTION, CONVOLUTIONS, NORMA
 from sardonyx.passes.levels import levels
 from sardonyx.passes.rules import Rule, apply_rules
 
-__all__ = ["LEVELS", "optimize"]
+__all__ = ["LEVELS", "names", "optimize"]
 
 Step = Callable[..., int] | tuple[Rule, ...]
 
@@ -47,6 +47,12 @@ EXTENDED: tuple[tuple[str, Step], ...] = (
 
 LEVELS = ("none", "basic", "extended", "all")
 ROUNDS = 4
+
+
+def names(extra: Sequence[Rule | Callable[[Graph], int]] = ()) -> set[str]:
+    """The names of all passes and their rules, and of those of plug-ins: what `disabled` may hold."""
+    steps = (*BASIC, *EXTENDED, *(_step(e) for e in extra))
+    return {name for name, _ in steps} | {rule.name for _, step in steps if isinstance(step, tuple) for rule in step}
 
 
 def optimize(

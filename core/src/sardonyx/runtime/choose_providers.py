@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sardonyx.ep.provider import Provider
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, ProviderError, SardonyxError, foreign
 from sardonyx.runtime import discovery
 
 __all__ = ["FLOOR", "choose_providers"]
@@ -39,9 +39,21 @@ def choose_providers(
         order = [n for n in order if n != FLOOR or names is not None] + ([FLOOR] if FLOOR not in order or names is None else [])
     made = []
     for name in order:
-        info = discovery.find(name)[0].info
-        assert info is not None
-        provider = info.create(info.check_options(chosen.get(name, {})))
-        provider.name = provider.name or name
-        made.append(provider)
+        made.append(_make(name, chosen.get(name, {})))
     return made, list(dict.fromkeys(n for n, _ in asked)) if names is not None else []
+
+
+def _make(name: str, options: dict[str, Any]) -> Provider:
+    info = discovery.find(name)[0].info
+    assert info is not None
+    checked = info.check_options(options)
+    try:
+        provider = info.create(checked)
+    except SardonyxError:
+        raise
+    except Exception as e:
+        raise foreign(f"provider {name!r}: making it", e, ProviderError) from e
+    if not isinstance(provider, Provider):
+        raise ProviderError(f"provider {name!r}: its create(options) returned {type(provider).__name__}, not a sardonyx.ep.Provider")
+    provider.name = provider.name or name
+    return provider

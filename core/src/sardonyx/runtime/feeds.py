@@ -79,8 +79,15 @@ class Feed:
                 return self._cast_list(array)
             raise self._wrong_dtype(array)
         if hasattr(x, "__array__") or hasattr(x, "__dlpack__"):
-            return self._convert(np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x))
+            return self._convert(self._array_of(x))
         raise InvalidInput(f"input {self.name!r}: {type(x).__name__} is not a tensor; give a numpy array of {dtype_name(self.dtype)}")
+
+    def _array_of(self, x: Any) -> np.ndarray:
+        """The array that another library's tensor gives; InvalidInput if it gives none, as one of torch's that requires a gradient."""
+        try:
+            return np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x)
+        except Exception as e:
+            raise InvalidInput(f"input {self.name!r}: the {type(x).__name__} does not become a numpy array: {e}") from e
 
     def _cast_list(self, array: np.ndarray) -> np.ndarray:
         assert self.dtype is not None
@@ -88,10 +95,14 @@ class Feed:
             limits = np.iinfo(self.dtype)
             if array.min() < limits.min or array.max() > limits.max:
                 raise InvalidInput(f"input {self.name!r}: a value does not fit {dtype_name(self.dtype)}")
-        return array.astype(self.dtype)
+        with np.errstate(over="ignore"):
+            cast = array.astype(self.dtype)
+        if self.dtype.kind == "f" and np.isinf(cast).sum() > np.isinf(array).sum():
+            raise InvalidInput(f"input {self.name!r}: a value does not fit {dtype_name(self.dtype)}")
+        return cast
 
     def _strings(self, x: Any) -> np.ndarray:
-        array = np.asarray(x) if not isinstance(x, (list, tuple)) else np.asarray(x, dtype=STRING)
+        array = self._array_of(x) if not isinstance(x, (list, tuple)) else np.asarray(x, dtype=STRING)
         if array.dtype.kind == "U":
             return array.astype(STRING)
         if array.dtype.kind == "S":

@@ -134,8 +134,10 @@ class Profile:
 
     def save(self, path: str) -> str:
         """Write the Chrome trace as JSON; returns the path."""
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(self.trace(), f)
+        from sardonyx.ir.save import replacing
+
+        with replacing(path) as f:
+            f.write(json.dumps(self.trace()).encode())
         return path
 
     def to_dict(self) -> dict[str, Any]:

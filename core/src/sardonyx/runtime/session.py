@@ -62,6 +62,8 @@ class InferenceSession(SessionInfo):
     ):
         self._source = source_of(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, (str, os.PathLike)) else None
+        if not isinstance(sess_options, SessionOptions | None):
+            raise InvalidInput(f"sess_options is a SessionOptions, or None, not {type(sess_options).__name__}")
         self._given = sess_options if sess_options is not None else SessionOptions()
         self._options = self._given.copy()  # a session may compile again, when the caller has changed its own
         self._disabled = set(self._options.disabled_optimizers) | set(kwargs.pop("disabled_optimizers", None) or ())
@@ -238,6 +240,8 @@ class InferenceSession(SessionInfo):
 
     def _context(self, run_options: RunOptions | None, flags: tuple[bytearray, ...]) -> RunContext | None:
         if run_options is not None:
+            if not isinstance(run_options, RunOptions):
+                raise InvalidInput(f"run_options is a RunOptions, or None, not {type(run_options).__name__}")
             flags = (*flags, run_options._flag)
             o = run_options
             log = self._logger if o.log_severity_level == -1 else make_logger(o.log_severity_level, o.log_verbosity_level, o.logid)

@@ -12,6 +12,7 @@ from sardonyx.errors import InvalidInput
 from sardonyx.ir.load import load
 from sardonyx.ir.opset import fitting_opset
 from sardonyx.ir.save import save
+from sardonyx.passes import names
 from sardonyx.passes import optimize as optimize_graph
 from sardonyx.passes.budget import budget
 from sardonyx.runtime import discovery
@@ -79,11 +80,13 @@ def optimize(
     path = os.fspath(out)
     if isinstance(model, (str, os.PathLike)) and os.path.exists(path) and os.path.samefile(model, path):
         raise InvalidInput(f"{path} is the model itself, whose weights are read while it is written: write to another file")
+    _check_names("disabled", "pass or rule", disabled, names(extra := _plugin_passes(level)))
+    _check_names("dims", "symbolic dimension of the inputs", dims or (), _symbols(model) if dims else ())
     loaded = load(model, dims=dims)
     before = Counter(n.title for n in loaded.graph.walk_nodes())
     report: list[tuple[str, float, int]] = []
     with budget() as made:
-        optimize_graph(loaded.graph, level, evaluate=_evaluator(), disabled=disabled, extra=_plugin_passes(level), report=report)
+        optimize_graph(loaded.graph, level, evaluate=_evaluator(), disabled=disabled, extra=extra, report=report)
     version = opset if opset is not None else fitting_opset(loaded)
     save(loaded, path, opset=version, external=external)
     after = operators(path)
@@ -100,6 +103,17 @@ def optimize(
     shown = os.fspath(model) if isinstance(model, (str, os.PathLike)) else "the given model"
     counts = (sum(before.values()), sum(after.values()), dict(before.most_common()), dict(after.most_common()))
     return Optimized(shown, level, version, files, *counts, list(passes.values()))
+
+
+def _check_names(option: str, kind: str, given: Collection[str], known: Collection[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"{option}: no {kind} is called {name!r}; there are {', '.join(sorted(known)) or 'none'}")
+
+
+def _symbols(model: Any) -> set[str]:
+    dims = (d for v in skeleton(model).graph.input if v.type.HasField("tensor_type") for d in v.type.tensor_type.shape.dim)
+    return {d.dim_param for d in dims if d.dim_param}
 
 
 def _is_external(path: str) -> bool:

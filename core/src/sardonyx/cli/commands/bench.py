@@ -11,7 +11,7 @@ from sardonyx.cli.ablation import ablation as measure_variants
 from sardonyx.cli.engines import Engine, largest_difference, open_engine
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.measure import alternate, statistics
-from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.cli.options import Choice, FiniteRange, json_option, model_argument, session_options
 
 __all__ = ["command"]
 
@@ -28,9 +28,11 @@ Examples:
 @input_options
 @click.option("--against", multiple=True, metavar="ENGINE", help="Also measure onnxruntime, openvino, onnx.reference, or a provider.")
 @click.option("--ablation", is_flag=True, help="Measure what levels, threads and the providers' own settings are worth.")
-@click.option("--seconds", type=click.FloatRange(min=0), default=3.0, metavar="S", help="Time to measure each engine (default 3).")
+@click.option("--seconds", type=FiniteRange(min=0), default=3.0, metavar="S", help="Time to measure each engine (default 3).")
 @click.option("--warmup", type=click.IntRange(min=1), default=5, metavar="N", help="Runs before measuring (default 5).")
-@click.option("--max-ratio", type=float, metavar="X", help="Status 1 if the median is over X times that of the first --against.")
+@click.option(
+    "--max-ratio", type=FiniteRange(min=0), metavar="X", help="Status 1 if the median is over X times that of the first --against."
+)
 @session_options
 @json_option
 @click.pass_context

@@ -8,7 +8,7 @@ import click
 
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
-from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.cli.options import Choice, FiniteRange, json_option, model_argument, session_options
 from sardonyx.tools.branches import take_branches
 from sardonyx.tools.compare import TENSORS, Comparison, compare_session
 from sardonyx.tools.difference import Tolerance
@@ -39,8 +39,8 @@ def tolerance_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add --rtol and --atol."""
     rtol = "Relative tolerance (default 1e-3; float16 1e-2, bfloat16 5e-2)."
     atol = "Absolute tolerance (default a tenth of rtol times the tensor's largest value)."
-    command = click.option("--atol", type=click.FloatRange(min=0), metavar="X", help=atol)(command)
-    return click.option("--rtol", type=click.FloatRange(min=0), metavar="X", help=rtol)(command)
+    command = click.option("--atol", type=FiniteRange(min=0), metavar="X", help=atol)(command)
+    return click.option("--rtol", type=FiniteRange(min=0), metavar="X", help=rtol)(command)
 
 
 @click.command("compare", epilog=EXAMPLE)

@@ -8,6 +8,7 @@ import click
 
 from sardonyx.cli import show
 from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.cli.write_files import write_page
 from sardonyx.runtime.explain import Placement
 
 __all__ = ["command", "shares_text"]
@@ -30,7 +31,7 @@ def command(model: str, on: str | None, passes: bool, html: str | None, choice: 
     """Show where every node of the optimized model runs, what it was made from, and why providers before that refused it."""
     placement = choice.open(model).explain()
     if html:
-        Path(html).write_text(placement.to_html(title=Path(model).name), "utf-8")
+        write_page(html, placement.to_html(title=Path(model).name))
     if as_json:
         show.emit_json(placement.to_dict())
         return 0

@@ -57,7 +57,9 @@ def command(
     What is written computes the same, up to rounding. The options of inputs are for --verify.
     """
     with show.status(f"optimizing {model}"):
-        result = optimize(model, out, level=level, opset=opset, external=external, disabled=disable, dims=parse_dims(fix, "--fix"))
+        result = optimize(
+            model, out, level=level, opset=opset, external=external, disabled=disable, dims=parse_dims(fix, "--fix", "NAME=SIZE")
+        )
     checks = _verify(verify, model, out, inputs) if verify else {}
     ok = all(d.ok for d in checks.values())
     if as_json:

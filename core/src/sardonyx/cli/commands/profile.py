@@ -11,6 +11,7 @@ import numpy as np
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.cli.write_files import write_page, writing
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.runtime.work import Rates, measure_rates
 
@@ -51,9 +52,10 @@ def command(
     with show.status("measuring the machine"):
         rates = measure(choice)
     if trace:
-        profile.save(trace)
+        with writing("--trace", trace):
+            profile.save(trace)
     if html:
-        Path(html).write_text(profile.to_html(title=Path(model).name), "utf-8")
+        write_page(html, profile.to_html(title=Path(model).name))
     if as_json:
         show.emit_json({"model": model, "load_seconds": dict(session.load_report), "machine": asdict(rates), **profile.to_dict()})
         return 0
