@@ -41,7 +41,7 @@ struct Nest {
 };
 
 int64_t stride_in(const Axes& axes, int label) {
-  const Axis* a = find_axis(axes, label);
+  const LabelledAxis* a = find_axis(axes, label);
   return a ? a->stride : 0;
 }
 
@@ -150,14 +150,14 @@ struct Term {
 
 Axes select(const Axes& axes, const std::set<int>& labels) {
   Axes kept;
-  for (const Axis& a : axes)
+  for (const LabelledAxis& a : axes)
     if (labels.count(a.label)) kept.push_back(a);
   return kept;
 }
 
 Axes strided(const Axes& order, const Axes& by) {
   Axes axes = order;
-  for (Axis& a : axes) a.stride = stride_in(by, a.label);
+  for (LabelledAxis& a : axes) a.stride = stride_in(by, a.label);
   return axes;
 }
 
@@ -176,7 +176,7 @@ void emit_sum(PlanCtx& p, const Term& from, const Term& to) {
   a->summed = {};
   a->n = 1;
   for (size_t i = 0; i < to.axes.size(); i++) {
-    const Axis& axis = to.axes[i];
+    const LabelledAxis& axis = to.axes[i];
     const int64_t stride = stride_in(from.axes, axis.label);
     if (i + 1 < to.axes.size()) {
       a->rows.add(axis.size, {stride, axis.stride});
@@ -186,7 +186,7 @@ void emit_sum(PlanCtx& p, const Term& from, const Term& to) {
       a->to_stride = axis.stride;
     }
   }
-  for (const Axis& axis : from.axes)
+  for (const LabelledAxis& axis : from.axes)
     if (!find_axis(to.axes, axis.label)) a->summed.add(axis.size, {axis.stride});
   from.place.bind(p, a->from);
   to.place.bind(p, a->to);
@@ -211,7 +211,7 @@ void emit_times(PlanCtx& p, const Term& a, const Term& b, const Term& to) {
   t->rows = {};
   t->n = 1;
   for (size_t i = 0; i < to.axes.size(); i++) {
-    const Axis& axis = to.axes[i];
+    const LabelledAxis& axis = to.axes[i];
     const int64_t x = stride_in(a.axes, axis.label), y = stride_in(b.axes, axis.label);
     if (i + 1 < to.axes.size()) {
       t->rows.add(axis.size, {x, y, axis.stride});
@@ -244,7 +244,7 @@ void emit_product(PlanCtx& p, Term a, Term b, const Roles& roles, const Term& to
   joined(strided(roles.inner, b.axes), &k, &stride_k);
   joined(strided(roles.rows, to.axes), &size, &ldc);
   Nest<3> nest{};
-  for (const Axis& axis : roles.batch) nest.add(axis.size, {stride_in(a.axes, axis.label), stride_in(b.axes, axis.label), stride_in(to.axes, axis.label)});
+  for (const LabelledAxis& axis : roles.batch) nest.add(axis.size, {stride_in(a.axes, axis.label), stride_in(b.axes, axis.label), stride_in(to.axes, axis.label)});
   const int64_t batch = nest.count(), width = kernels().gemm_panel(n), panels = (n + width - 1) / width;
   const int64_t floats = round_up(kernels().gemm_packed_size(k, n), 16);
   const bool parallel = p.threads() > 1 && 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k) >= kParallelFlops;
@@ -311,13 +311,13 @@ bool takes(const Axes& to, const Roles& roles) {
 // Two terms as one, summed over common labels that are not needed; written to `out` where that is given and fits.
 Term contract(PlanCtx& p, Term a, Term b, const std::set<int>& needed, const Term* out) {
   std::set<int> keep_a = needed, keep_b = needed;
-  for (const Axis& x : b.axes) keep_a.insert(x.label);
-  for (const Axis& x : a.axes) keep_b.insert(x.label);
+  for (const LabelledAxis& x : b.axes) keep_a.insert(x.label);
+  for (const LabelledAxis& x : a.axes) keep_b.insert(x.label);
   a = summed(p, a, keep_a);
   b = summed(p, b, keep_b);
   Roles roles;
-  for (const Axis& x : a.axes) (!find_axis(b.axes, x.label) ? roles.rows : needed.count(x.label) ? roles.batch : roles.inner).push_back(x);
-  for (const Axis& x : b.axes)
+  for (const LabelledAxis& x : a.axes) (!find_axis(b.axes, x.label) ? roles.rows : needed.count(x.label) ? roles.batch : roles.inner).push_back(x);
+  for (const LabelledAxis& x : b.axes)
     if (!find_axis(a.axes, x.label)) roles.columns.push_back(x);
   if (out && !roles.inner.empty() && !takes(out->axes, roles)) {
     Roles other = roles;
@@ -350,7 +350,7 @@ Equation equation(const Ctx& c) {
 
 void infer_einsum(InferCtx& c) {
   Shape out;
-  for (const Axis& a : equation(c).output) out.push(a.size);
+  for (const LabelledAxis& a : equation(c).output) out.push(a.size);
   c.output(0, out);
 }
 
@@ -359,12 +359,12 @@ void plan_einsum(PlanCtx& p) {
   if (p.out_shape(0).size() == 0) return;
   const Term out{{Place::output, 0}, e.output};
   std::set<int> wanted;
-  for (const Axis& a : e.output) wanted.insert(a.label);
+  for (const LabelledAxis& a : e.output) wanted.insert(a.label);
   Term done{{Place::input, 0}, e.operands[0]};
   for (size_t i = 1; i < e.operands.size(); i++) {
     std::set<int> needed = wanted;
     for (size_t j = i + 1; j < e.operands.size(); j++)
-      for (const Axis& a : e.operands[j]) needed.insert(a.label);
+      for (const LabelledAxis& a : e.operands[j]) needed.insert(a.label);
     done = contract(p, done, {{Place::input, i}, e.operands[i]}, needed, i + 1 == e.operands.size() ? &out : nullptr);
   }
   if (done.place.kind != Place::output) emit_sum(p, done, out);

@@ -7,11 +7,11 @@
 namespace sx {
 
 // One dimension of an operand: its label (a letter, or 256 + i for the ellipsis' i-th dimension), size, and stride in elements.
-struct Axis {
+struct LabelledAxis {
   int label;
   int64_t size, stride;
 };
-using Axes = std::vector<Axis>;
+using Axes = std::vector<LabelledAxis>;
 
 struct Equation {
   std::vector<Axes> operands;  // a label once in each; dimensions that only broadcast are left out
@@ -22,7 +22,7 @@ struct Equation {
 // dimensions in every operand, equal labels for equal sizes or 1.
 Equation bind_equation(const std::string& equation, const std::vector<Shape>& shapes);
 
-const Axis* find_axis(const Axes& axes, int label);
+const LabelledAxis* find_axis(const Axes& axes, int label);
 // Gives axes row-major strides; returns the number of elements.
 int64_t make_contiguous(Axes& axes);
 // Whether the axes, outermost first, are one run of equal strides; gives its size and stride.

@@ -38,8 +38,8 @@ std::vector<int> expanded(const std::vector<int>& labels, int64_t covered) {
 
 }  // namespace
 
-const Axis* find_axis(const Axes& axes, int label) {
-  for (const Axis& a : axes)
+const LabelledAxis* find_axis(const Axes& axes, int label) {
+  for (const LabelledAxis& a : axes)
     if (a.label == label) return &a;
   return nullptr;
 }
@@ -57,7 +57,7 @@ bool joined(const Axes& axes, int64_t* size, int64_t* stride) {
   *size = *stride = 1;
   bool first = true;
   for (size_t i = axes.size(); i-- > 0;) {
-    const Axis& a = axes[i];
+    const LabelledAxis& a = axes[i];
     if (a.size == 1) continue;
     if (first)
       *stride = a.stride;
@@ -111,7 +111,7 @@ Equation bind_equation(const std::string& equation, const std::vector<Shape>& sh
     for (size_t d = terms[i].size(); d-- > 0;) {
       const int label = terms[i][d];
       const int64_t size = shapes[i][static_cast<int>(d)];
-      auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.label == label; });
+      auto same = std::find_if(axes.begin(), axes.end(), [&](const LabelledAxis& a) { return a.label == label; });
       if (size == sizes[label] && same != axes.end())
         same->stride += stride;  // a diagonal
       else if (size == sizes[label])
