@@ -41,6 +41,7 @@ def load(
     proto, tensors, files = _read(model, external, folder)
     if dims or denotations:
         _fix_dims(proto, dims or {}, denotations or {})
+    from sardonyx.ir.check_types import check_types
     from sardonyx.ir.infer import infer_missing
     from sardonyx.ir.infer_model import infer_model
     from sardonyx.ir.upgrade import upgrade
@@ -67,6 +68,7 @@ def load(
     verify(out.graph)
     infer_missing(out.graph, infer_model(proto, builder.levels, out, strict))
     upgrade(out.graph)
+    check_types(out.graph)
     if builder.has_gradients:
         from sardonyx.ir.gradient import expand_gradients
 
