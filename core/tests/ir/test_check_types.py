@@ -71,6 +71,11 @@ def test_what_may_differ(text):
     read(text)
 
 
+def test_what_a_later_version_takes():
+    text = "g (int64[2] x, int64[2] z) => (int64[2] y) { m = Max(x, z) y = Relu(m) }"
+    load(parser.parse_model(f'<ir_version: 4, opset_import: ["" : 9]> {text}').SerializeToString())
+
+
 def test_a_type_that_nothing_tells_is_not_judged():
     nodes = [helper.make_node("Make", ["x"], ["u"], domain="mine"), helper.make_node("Add", ["u", "x"], ["y"])]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])

@@ -67,8 +67,8 @@ def load(
     out.overridable = builder.overridable
     verify(out.graph)
     infer_missing(out.graph, infer_model(proto, builder.levels, out, strict))
-    upgrade(out.graph)
     check_types(out.graph)
+    upgrade(out.graph)
     if builder.has_gradients:
         from sardonyx.ir.gradient import expand_gradients
 
