@@ -115,6 +115,12 @@ def test_lossless_casts_merge(check):
     assert done.ops == {"Cast": 1}
 
 
+@pytest.mark.parametrize(("source", "left"), [("float16", 2), ("bool", 1), ("int8", 1)])
+def test_a_cast_to_string_keeps_the_digits(check, source, left):
+    done = check(f"({source}[5] x) => (string[5] y) {{ a = Cast<to = 1>(x) y = Cast<to = 8>(a) }}", level="basic")
+    assert done.ops == {"Cast": left}
+
+
 def test_lossy_casts_stay(check):
     done = check("(float[5] x) => (float[5] y) { a = Cast<to = 6>(x) b = Cast<to = 1>(a) y = Neg(b) }", level="basic")
     assert done.ops == {"Cast": 2, "Neg": 1}

@@ -149,6 +149,17 @@ def test_lstm_peepholes_and_coupled_gates(input_forget, clip, peephole):
     check("LSTM", direction="bidirectional", input_forget=input_forget, clip=clip, p=p, lengths=[4, 5, 2])
 
 
+@pytest.mark.parametrize(("dtype", "hidden"), [(np.float32, 1), (np.float64, 2)])
+def test_gates_that_are_narrow_columns(dtype, hidden):
+    rng = np.random.default_rng(2)
+    shapes = ((1, 5, 2), (1, 4 * hidden, 2), (1, 4 * hidden, hidden), (1, 8 * hidden), (1, 5, hidden), (1, 5, hidden))
+    x, w, r, b, h, c = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    got = run("LSTM", x, w, r, b, None, h, c, hidden_size=hidden, clip=2.0)
+    exact = exactly(lstm_cell, *(v.astype(np.float64) for v in (x, w, r, b)), None, [h.astype(np.float64), c.astype(np.float64)], clip=2.0)
+    for value, right in zip(got, exact, strict=True):
+        np.testing.assert_allclose(value, right, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "alpha", "beta"),
     [

@@ -29,13 +29,17 @@ void infer_reshape(InferCtx& c) {
   const auto target = c.ints(1);
   const bool allow_zero = c.op.attrs.get("allowzero", 0) != 0;
   Shape out;
-  int64_t known = 1;
+  int64_t known = 1, rest = 1;
+  // A -1 is inferred from the dims that are not copied, so that [0, -1] flattens an empty batch.
+  for (int i = 0; i < in.rank; i++)
+    if (allow_zero || i >= static_cast<int>(target.size()) || target[i] != 0) rest *= in[i];
   int free_at = -1;
   for (size_t i = 0; i < target.size(); i++) {
     int64_t d = target[i];
     if (d == 0 && !allow_zero) {
       if (static_cast<int>(i) >= in.rank) throw OpError("cannot reshape " + in.str() + ": dimension " + std::to_string(i) + " to copy does not exist");
-      d = in[static_cast<int>(i)];
+      out.push(in[static_cast<int>(i)]);
+      continue;
     }
     if (d == -1) {
       if (free_at >= 0) throw OpError("the target shape has two -1");
@@ -47,12 +51,11 @@ void infer_reshape(InferCtx& c) {
     known *= d;
     out.push(d);
   }
-  const int64_t total = in.size();
   if (free_at >= 0) {
-    if (known == 0 ? total != 0 : total % known != 0) throw OpError("cannot reshape " + in.str() + " into " + out.str() + " with one dimension free");
-    out[free_at] = known == 0 ? 0 : total / known;
+    if (known == 0 || rest % known != 0) throw OpError("cannot reshape " + in.str() + " into " + out.str() + " with one dimension free");
+    out[free_at] = rest / known;
   }
-  if (out.size() != total) throw OpError("cannot reshape " + in.str() + " (" + std::to_string(total) + " elements) into " + out.str());
+  if (out.size() != in.size()) throw OpError("cannot reshape " + in.str() + " (" + std::to_string(in.size()) + " elements) into " + out.str());
   c.output(0, out);
 }
 

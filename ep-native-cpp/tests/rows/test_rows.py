@@ -186,6 +186,13 @@ def test_empty_sets(op: str, want: float, run: Run) -> None:
     np.testing.assert_array_equal(got, np.full((2, 1, 4), want, F))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.int64], ids=lambda t: np.dtype(t).name)
+def test_mean_of_nothing(dtype: Any, run: Run) -> None:
+    """As in the numpy provider; the specification leaves it open."""
+    (got,) = run(node("ReduceMean", "x", "a", keepdims=0), {"x": np.zeros((2, 0), dtype)}, {"a": np.array([1], np.int64)})
+    np.testing.assert_array_equal(got, np.full(2, np.nan if np.issubdtype(dtype, np.floating) else 0).astype(dtype))
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.float64], ids=lambda t: np.dtype(t).name)
 def test_reductions_of_numbers(dtype: Any, run: Run) -> None:
     x = np.random.default_rng(0).integers(0, 120, (3, 4, 5)).astype(dtype)

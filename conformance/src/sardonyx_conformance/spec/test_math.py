@@ -155,6 +155,15 @@ def test_arg_nan(run_op: Any, op: str) -> None:
     assert run_op(op, np.array([NAN] * 5, np.float32), axis=0, keepdims=0).tolist() == 0
 
 
+@pytest.mark.parametrize("exponent", [0.5, [0.5], [[0.5], [2.0]], [0.5] * 4])
+def test_pow_half(run_op: Any, exponent: Any) -> None:
+    """x to the power 0.5 is not the square root of -inf and -0 (C's pow)."""
+    e = np.array(exponent, np.float32)
+    got = run_op("Pow", np.array([-np.inf, -0.0, 4, np.nan], np.float32), e).reshape(-1, 4)
+    np.testing.assert_array_equal(got[0], [np.inf, 0, 2, np.nan])
+    assert not np.signbit(got[0, 1])
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_pow_integers(run_op: Any, dtype: Any) -> None:
     """Integer bases keep their type, also with a float exponent."""

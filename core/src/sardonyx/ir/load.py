@@ -41,6 +41,7 @@ def load(
     proto, tensors, files = _read(model, external, folder)
     if dims or denotations:
         _fix_dims(proto, dims or {}, denotations or {})
+    from sardonyx.ir.check_types import check_types
     from sardonyx.ir.infer import infer_missing
     from sardonyx.ir.infer_model import infer_model
     from sardonyx.ir.upgrade import upgrade
@@ -66,6 +67,7 @@ def load(
     out.overridable = builder.overridable
     verify(out.graph)
     infer_missing(out.graph, infer_model(proto, builder.levels, out, strict))
+    check_types(out.graph)
     upgrade(out.graph)
     if builder.has_gradients:
         from sardonyx.ir.gradient import expand_gradients

@@ -1,3 +1,5 @@
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -64,6 +66,18 @@ def test_pow_of_integers():
     assert pow_(np, i32(-1, 3), np.uint64([2**63 + 1, 2])).tolist() == [-1, 9]
     assert pow_(np, i32(2, 3, 4), f32(0.5, 2.5, -1)).tolist() == [1, 15, 0]
     assert pow_(np, i32(5), np.array(2, np.int64)).dtype == np.int32
+
+
+@pytest.mark.parametrize("dtype", [np.float16, BF16, np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [0.5, [0.5], [[0.5], [2]], [0.5, 2, 0.5, 0.5, 1]])
+def test_pow_of_a_half_is_not_the_square_root(dtype, exponent):
+    """pow(-inf, 0.5) = inf and pow(-0.0, 0.5) = 0.0 (C23 F.10.4.5)."""
+    base, exponent = np.array([-np.inf, -0.0, 0.0, 4.0, np.nan], dtype), np.array(exponent, dtype)
+    right = [math.pow(b, e) for b, e in np.broadcast(base.astype(float), exponent.astype(float))]
+    with np.errstate(invalid="ignore"):
+        result = pow_(np, base, exponent).astype(np.float64).reshape(-1)
+    np.testing.assert_array_equal(result, right)
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(right))
 
 
 def test_pow_of_floats():

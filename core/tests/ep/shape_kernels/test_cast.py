@@ -118,6 +118,23 @@ def test_to_string():
     assert convert(np, np.array([-7], ml_dtypes.int4), np.dtype(object)).tolist() == ["-7"]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values", "texts"),
+    [
+        (np.float16, [60000, 65504, -2048], ["60000", "65504", "-2048"]),
+        (ml_dtypes.bfloat16, [59904, 1048576], ["59904", "1048576"]),
+        (
+            np.float32,
+            [1e6, 123456792, 1234567.5, 0.0, -0.0, 1e20, 0.00012],
+            ["1000000", "123456792", "1234567.5", "0", "-0", "1e+20", "0.00012"],
+        ),
+        (np.float64, [1e6, 1e15, 1e16, 0.1], ["1000000", "1000000000000000", "1e+16", "0.1"]),
+    ],
+)
+def test_to_string_without_exponent(dtype, values, texts):
+    assert convert(np, np.array(values, dtype), np.dtype(object)).tolist() == texts
+
+
 def test_from_string():
     x = np.array(["3.14", "1e-5", "+INF", "inf", "-Inf", "nAn", "1000"], object)
     np.testing.assert_array_equal(convert(np, x, np.dtype("f4")), np.float32([3.14, 1e-5, np.inf, np.inf, -np.inf, np.nan, 1000]))

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from sardonyx.ep.shape_kernels import movement as m
+from sardonyx.ep.shapes import reduction_axes
 from sardonyx.errors import NodeError
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -52,6 +53,19 @@ def test_reshape():
 @pytest.mark.parametrize(("axis", "shape"), [(0, (1, 24)), (1, (2, 12)), (3, (24, 1)), (-1, (6, 4)), (-3, (1, 24))])
 def test_flatten(axis, shape):
     assert m.flatten(np, X, axis=axis).shape == shape
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_lists_of_integers_are_taken_in_any_rank(rank):
+    """ONNX wants rank 1; files with one number of rank 0, or a row of rank 2, are about."""
+    one = np.full((1,) * rank, 1, np.int64)
+    x = np.arange(6, dtype=np.float32)
+    assert m.reshape_14(np, x[:1], one).shape == (1,)
+    assert m.expand(np, x, one).shape == (6,)
+    assert m.tile_6(np, x, one).shape == (6,)
+    assert m.unsqueeze_13(np, x, one).shape == (6, 1)
+    assert m.slice_10(np, x, one, one + 2).tolist() == [1, 2]
+    assert reduction_axes(one, 2) == (1,)
 
 
 def test_flatten_empty_and_scalar():

@@ -54,7 +54,7 @@ template <typename T>
 T finished(const Reduce& r, T v) {
   switch (r.finish) {
     case Finish::none: return v;
-    case Finish::mean: return r.count ? v / static_cast<T>(r.count) : v;
+    case Finish::mean: return r.count || static_cast<T>(0.5) != 0 ? v / static_cast<T>(r.count) : v;  // NaN of no floats, 0 of no integers
     case Finish::root: return static_cast<T>(__builtin_sqrt(static_cast<double>(v)));
     case Finish::log: return static_cast<T>(__builtin_log(static_cast<double>(v)));
   }

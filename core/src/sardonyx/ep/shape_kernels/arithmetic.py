@@ -101,9 +101,19 @@ def pow_(xp, x, y):
         if exponent == 3 and x.dtype.itemsize >= 4:
             return x * x * x
     if x.dtype == y.dtype and x.dtype.kind == "f":
-        return xp.power(x, y)
+        return _pow_float(xp, x, y)
     wide = xp.float64 if x.dtype.itemsize == 8 or y.dtype.itemsize >= 4 else xp.float32
-    return xp.power(x.astype(wide), y.astype(wide)).astype(x.dtype)
+    return _pow_float(xp, x.astype(wide), y.astype(wide)).astype(x.dtype)
+
+
+def _pow_float(xp, x, y):
+    power = xp.power(x, y)
+    roots = y == 0.5
+    if not roots.any():
+        return power
+    # numpy takes the square root for an exponent of 0.5 that is repeated, but C's pow(-inf, 0.5) is inf, and pow(-0.0, 0.5) is 0.
+    power = xp.where(roots & (x == 0), xp.zeros((), power.dtype), power)
+    return xp.where(roots & (x == -xp.inf), xp.full((), xp.inf, power.dtype), power)
 
 
 def _pow_integer(xp, x, y):

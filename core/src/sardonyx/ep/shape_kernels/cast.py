@@ -8,8 +8,8 @@ The rules, where ONNX leaves a choice:
 - Every rounding to a float type is a single one, to nearest even, also from float64 and int64.
 - float4 and float6, which know neither NaN nor infinity, saturate, and NaN becomes -0.
 - float8e8m0 of a negative number is NaN.
-- A float becomes the shortest string that reads back as the same number ("0.1", "3", "1e-07", "NaN", "INF", "-INF"), a
-  bool "0" or "1". A string that is no number raises ValueError.
+- A float becomes the shortest string that reads back as the same number ("0.1", "1e-07", "NaN", "INF", "-INF"), a whole
+  one below 1e16 all its digits ("3", "65504"), a bool "0" or "1". A string that is no number raises ValueError.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def constant_12(
 @ops.add("ConstantOfShape", since=9, host=(0,))
 def constant_of_shape(xp, input, *, value=None):
     """A tensor of shape `input` filled with the one element of `value`, float32 0 by default."""
-    shape = input.tolist()
+    shape = input.ravel().tolist()
     if min(shape, default=0) < 0:
         raise NodeError(f"shape {shape} has a negative dim")
     check_size(shape, 4 if value is None else value.itemsize)

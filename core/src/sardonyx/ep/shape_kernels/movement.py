@@ -42,13 +42,13 @@ def reshape_1(xp, data, *, consumed_inputs=None, shape=None):
 @ops.add("Reshape", since=5, host=(1,))
 def reshape_5(xp, data, shape):
     """`shape` (rank 1, int64): 0 copies the input's dim, -1 is inferred."""
-    return _reshape(data, shape.tolist())
+    return _reshape(data, shape.ravel().tolist())
 
 
 @ops.add("Reshape", since=14, host=(1,))
 def reshape_14(xp, data, shape, *, allowzero=0):
     """As Reshape-5; with `allowzero` a 0 stands for itself."""
-    return _reshape(data, shape.tolist(), allowzero)
+    return _reshape(data, shape.ravel().tolist(), allowzero)
 
 
 @ops.add("Flatten")
@@ -85,7 +85,7 @@ def unsqueeze_1(xp, data, *, axes):
 @ops.add("Unsqueeze", since=13, host=(1,))
 def unsqueeze_13(xp, data, axes):
     """Dims of size 1 at `axes` (int64, rank 1 or 0), which count in the output."""
-    return _unsqueeze(data, axes.tolist() if axes.ndim else [int(axes)])
+    return _unsqueeze(data, axes.ravel().tolist())
 
 
 @ops.add("Squeeze", since=1)
@@ -113,7 +113,7 @@ def _broadcast(xp, data, shape):
 @ops.add("Expand", since=8, host=(1,))
 def expand(xp, input, shape):
     """`input` broadcast together with `shape` (both ways: a 1 in `shape` keeps the input's dim)."""
-    target = tuple(shape.tolist())
+    target = tuple(shape.ravel().tolist())
     if target == input.shape:
         return input
     if len(target) >= input.ndim:
@@ -149,7 +149,7 @@ def tile_1(xp, input, tiles, axis):
 @ops.add("Tile", since=6, host=(1,))
 def tile_6(xp, input, repeats):
     """`repeats` (rank 1, int64) copies along each dim."""
-    return _tile(xp, input, repeats.tolist())
+    return _tile(xp, input, repeats.ravel().tolist())
 
 
 @ops.add("Concat", since=1)
@@ -176,10 +176,10 @@ def slice_10(xp, data, starts, ends, axes=None, steps=None):
     """A view; starts and ends (int32 or int64) may be any integers and are clamped, steps any but 0."""
     index = slice_index(
         data.shape,
-        starts.tolist(),
-        ends.tolist(),
-        None if axes is None else axes.tolist(),
-        None if steps is None else steps.tolist(),
+        starts.ravel().tolist(),
+        ends.ravel().tolist(),
+        None if axes is None else axes.ravel().tolist(),
+        None if steps is None else steps.ravel().tolist(),
     )
     return data[index] if index else data
 
@@ -219,7 +219,7 @@ def split_2(xp, input, *, split=None, axis=0, n_outputs=1):
 @ops.add("Split", since=13, host=(1,))
 def split_13(xp, input, split=None, *, axis=0, n_outputs=1):
     """Sizes from the input `split`, or equal."""
-    return _split_2(input, axis, None if split is None else split.tolist(), n_outputs)
+    return _split_2(input, axis, None if split is None else split.ravel().tolist(), n_outputs)
 
 
 @ops.add("Split", since=18, host=(1,))
@@ -231,4 +231,4 @@ def split_18(xp, input, split=None, *, axis=0, num_outputs=None, n_outputs=1):
         return _split(input, axis, even_split(dim, num_outputs or n_outputs, first=n_outputs), n_outputs)
     if num_outputs is not None:
         raise NodeError("Split takes the input `split` or the attribute `num_outputs`, not both")
-    return _split(input, axis, split_sizes(dim, split.tolist()), n_outputs)
+    return _split(input, axis, split_sizes(dim, split.ravel().tolist()), n_outputs)

@@ -19,8 +19,20 @@ def format_numbers(x: np.ndarray) -> np.ndarray:
     """Object array of the decimal forms of a float, integer or bool array."""
     if x.dtype.kind == "b":
         x = x.astype(np.int8)
-    texts = [_SPECIAL.get(t, t) for t in (text.removesuffix(".0") for text in x.astype(np.str_).ravel().tolist())]
+    texts = x.astype(np.str_).ravel().tolist()
+    if is_float(x.dtype):
+        texts = [_plain(value, text) for value, text in zip(x.ravel(), texts, strict=True)]
     return _shaped(texts, np.dtype(object), x.shape)
+
+
+def _plain(value: np.floating[Any], text: str) -> str:
+    """The decimal form of a float that numpy writes as `text`; without an exponent where Python writes none."""
+    number = float(value)
+    if not number or not 1e-4 <= abs(number) < 1e16:
+        return _SPECIAL.get(text, text.removesuffix(".0"))
+    if number.is_integer():
+        return str(int(number))
+    return np.format_float_positional(value, trim="-") if "e" in text else text
 
 
 def parse_numbers(x: np.ndarray, dtype: np.dtype, convert: Callable[..., Any]) -> np.ndarray:

@@ -35,6 +35,7 @@ def reduction_axes(axes: Any, rank: int, noop_with_empty_axes: int = 0) -> tuple
     """
     if rank == 0:
         return None
-    if axes is None or len(axes) == 0:
+    given = axes if axes is None or isinstance(axes, list) else axes.ravel().tolist()
+    if not given:
         return () if noop_with_empty_axes else None
-    return normalize_axes(axes if isinstance(axes, list) else axes.tolist(), rank)
+    return normalize_axes(given, rank)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.ir.dtypes import FROM_ONNX
+from sardonyx.ir.dtypes import FROM_ONNX, STRING
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.passes.match import made_by
 from sardonyx.passes.rules import Edit, Outcome, constant, no, rule
@@ -28,6 +28,8 @@ def merge_casts(node: Node, graph: Graph) -> Outcome:
     middle = FROM_ONNX.get(first.attrs["to"])
     if middle is None or not lossless(x.dtype, middle):
         return no("the first cast may lose something")
+    if FROM_ONNX.get(node.attrs["to"]) == STRING and x.dtype.kind not in "biu":
+        return no("a number has more digits in a wider float type")
     out = node.outputs[0]
     assert out is not None
     edit = Edit(node, first)

@@ -103,11 +103,11 @@ def _scalar(value):
 @ops.add("Pad", since=11, host=(1,))
 def pad_11(xp, data, pads, constant_value=None, *, mode="constant"):
     """As Pad-2 with `pads` (int64) and the fill value as tensors."""
-    return pad(xp, data, pad_widths(pads.tolist(), data.ndim), mode, _scalar(constant_value))
+    return pad(xp, data, pad_widths(pads.ravel().tolist(), data.ndim), mode, _scalar(constant_value))
 
 
 @ops.add("Pad", since=18, host=(1, 3))
 def pad_18(xp, data, pads, constant_value=None, axes=None, *, mode="constant"):
     """As Pad-11 for the dims `axes` only; mode wrap (opset 19) repeats the tensor periodically."""
-    widths = pad_widths(pads.tolist(), data.ndim, None if axes is None else axes.tolist())
+    widths = pad_widths(pads.ravel().tolist(), data.ndim, None if axes is None else axes.ravel().tolist())
     return pad(xp, data, widths, mode, _scalar(constant_value))

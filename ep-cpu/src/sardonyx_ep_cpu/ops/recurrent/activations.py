@@ -13,7 +13,8 @@ Activation = Callable[[Any], Any]
 
 
 def _sigmoid(xp: Any, x: Any, alpha: float, beta: float) -> None:
-    xp.negative(x, out=x)
+    # numpy's `negative` is wrong in place for strides of 16 bytes (float32) and 64 (float64).
+    xp.multiply(x, -1, out=x)
     xp.exp(x, out=x)
     x += 1
     xp.reciprocal(x, out=x)

@@ -17,7 +17,8 @@ ops = KernelSet("com.microsoft")
 
 
 def _sigmoid(xp: Any, y: Any) -> None:
-    xp.negative(y, out=y)
+    # numpy's `negative` is wrong in place for strides of 16 bytes (float32) and 64 (float64).
+    xp.multiply(y, -1, out=y)
     xp.exp(y, out=y)
     y += 1
     xp.reciprocal(y, out=y)
