@@ -29,6 +29,9 @@ CLIENTS = {
     "magika_files": ["magika"],
     "silero_speech": ["silero-vad"],
     "optimum_model": ["optimum-onnx"],
+    "ddddocr_captchas": ["ddddocr"],
+    "piper_vowels": ["piper-tts"],
+    "tools_model": ["sympy"],
 }
 # skl2onnx 1.20 passes numpy's booleans, which protobuf 7 refuses.
 CONVERTERS = {

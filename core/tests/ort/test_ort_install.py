@@ -75,6 +75,18 @@ def test_the_tools_of_an_installed_onnxruntime_run_on_sardonyx(tmp_path, add):
     """).endswith("fine")
 
 
+def test_tools_are_imported_from_the_package_too():
+    pytest.importorskip("onnxruntime", reason="runs onnxruntime's tools")
+    assert run("""
+        from onnxruntime import datasets, quantization, tools
+        import onnxruntime, sardonyx.onnxruntime as ours
+        assert quantization.quantize_static.__module__ == "onnxruntime.quantization.quantize"
+        assert ours.InferenceSession(datasets.get_example("mul_1.onnx")).get_inputs()[0].shape == [3, 2]
+        assert not hasattr(onnxruntime, "training")
+        print("fine")
+    """).endswith("fine")
+
+
 def test_without_onnxruntime():
     """As in an environment that does not have it: the package says it is there, tools say what to install."""
     assert (

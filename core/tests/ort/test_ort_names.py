@@ -199,3 +199,9 @@ def test_public_names_of_onnxruntime_are_here():
     real = pytest.importorskip("onnxruntime", reason="compares with onnxruntime itself")
     assert public(real) - public(ort) <= {"contextlib", "datasets", "quantization", "tools", "transformers", "experimental", "backend"}
     assert set(CORE) <= set(dir(real))
+
+
+@pytest.mark.parametrize("name", ["SessionOptions", "RunOptions"])
+def test_options_are_found_on_the_class(name):
+    """mlflow asks the class which options there are."""
+    assert [n for n in NAMES[name] if not hasattr(getattr(ort, name), n)] == []

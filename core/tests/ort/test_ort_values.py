@@ -49,6 +49,14 @@ def test_ort_values_by_dlpack(ort):
     np.testing.assert_array_equal(ort.OrtValue.from_dlpack(v).numpy(), X)
 
 
+def test_bfloat16_by_dlpack(ort):
+    """DLPack has bfloat16, numpy's exchange has not: 1 and -2 by their bits."""
+    v = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.array([0x3F80, 0xC000], np.uint16), TensorProto.BFLOAT16)
+    again = ort.OrtValue.from_dlpack(v)
+    assert (again.data_type(), again.shape(), again.data_ptr()) == ("tensor(bfloat16)", [2], v.data_ptr())
+    assert "dltensor" in str(v._get_c_value().to_dlpack())
+
+
 def test_runs_with_ort_values(ort, add):
     s = ort.InferenceSession(add)
     feeds = {n: ort.OrtValue.ortvalue_from_numpy(X) for n in "xy"}

@@ -20,6 +20,16 @@ def test_levels(build, level, ops):
     assert [n.op for n in graph.nodes] == ops
 
 
+def test_normalizations_fold_into_convolutions_at_every_level(build):
+    """onnxruntime.quantization prepares a model at the basic level, for the sake of this."""
+    graph = build(
+        """(float[1, 2, 4, 4] x) => (float[1, 3, 4, 4] y) <float[3, 2, 1, 1] w = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0},
+        float[3] one = {1.0, 1.0, 1.0}> { c = Conv(x, w) y = BatchNormalization(c, one, one, one, one) }"""
+    ).graph
+    optimize(graph, "basic")
+    assert [n.op for n in graph.nodes] == ["Conv"]
+
+
 def test_unknown_level(build):
     with pytest.raises(InvalidInput, match="none, basic, extended, all"):
         optimize(build(SILU).graph, "fast")

@@ -22,6 +22,11 @@ def test_sizes_are_read_at_the_inputs(check):
     assert all(n.inputs[0] is done.graph.inputs[0] for n in done.nodes if n.op == "Shape")
 
 
+def test_the_basic_level_reads_sizes_where_the_model_does(check):
+    done = check("(float[N, 8] x) => (int64[1] y) { m = Neg(x) s = Shape<end = 1>(m) y = Neg(s) }", level="basic")
+    assert done.ops == {"Neg": 2, "Shape": 1}
+
+
 def test_scalars(check):
     done = check(
         "(float[N, 8] x) => (int64[N] y) { m = Neg(x) s = Shape(m) g = Gather(s, zero) y = Range(zero, g, one0) }", **K, one0=np.array(1)

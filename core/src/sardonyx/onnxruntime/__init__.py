@@ -8,6 +8,8 @@ sardonyx.onnxruntime SCRIPT` runs a program so. What Sardonyx does not have rais
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from sardonyx.onnxruntime import capi
 from sardonyx.onnxruntime.binding import IOBinding, SessionIOBinding
 from sardonyx.onnxruntime.capi import _pybind_state, onnxruntime_inference_collection, onnxruntime_validation  # noqa: F401
@@ -50,7 +52,7 @@ from sardonyx.onnxruntime.environment import (
     set_global_thread_pool_sizes,
     set_seed,
 )
-from sardonyx.onnxruntime.import_hook import install, uninstall
+from sardonyx.onnxruntime.import_hook import install, tool, uninstall
 from sardonyx.onnxruntime.lora import AdapterFormat, LoraAdapter
 from sardonyx.onnxruntime.options import RunOptions, SessionOptions
 from sardonyx.onnxruntime.package import ModelPackage
@@ -67,6 +69,15 @@ from sardonyx.runtime.session import ModelMetadata, NodeArg
 __author__ = "the authors of Sardonyx"
 version = __version__
 import_capi_exception = None
+
+
+def __getattr__(name: str) -> ModuleType:
+    """onnxruntime's tools for `from onnxruntime import NAME`, which asks the package before it imports a module."""
+    found = tool(name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found
+
 
 __all__ = [
     "AdapterFormat",

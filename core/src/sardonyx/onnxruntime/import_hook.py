@@ -22,7 +22,7 @@ from typing import Any
 
 from sardonyx.onnxruntime.environment import API_VERSION
 
-__all__ = ["MissingModule", "install", "uninstall"]
+__all__ = ["MissingModule", "install", "tool", "uninstall"]
 
 OURS = "sardonyx.onnxruntime"
 THEIRS = "onnxruntime"
@@ -119,6 +119,13 @@ def _installed(rest: str) -> importlib.machinery.ModuleSpec | None:
         return None
     *parents, _ = rest.split(".")
     return importlib.machinery.PathFinder.find_spec(f"{THEIRS}.{rest}", [os.path.join(folder, *parents)])
+
+
+def tool(name: str) -> ModuleType | None:
+    """After install(), the module of onnxruntime's tools of that name where onnxruntime is installed."""
+    if name not in TOOLS or _finder not in sys.meta_path or _folder() is None:
+        return None
+    return importlib.import_module(f"{THEIRS}.{name}")
 
 
 class _Name(str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sardonyx.errors import InvalidInput
 from sardonyx.onnxruntime import environment
@@ -21,9 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["RunOptions", "SessionOptions"]
 
+Class = TypeVar("Class", bound=type)
 Delegate = Callable[[Sequence["OrtEpDevice"], Mapping[str, str], Mapping[str, str], int], Sequence["OrtEpDevice"]]
 
 
+def _names_on_class(options: Class) -> Class:
+    """The class with its instances' attributes: programs look there for the options that there are."""
+    for name, value in vars(options()).items():
+        if not name.startswith("_"):
+            setattr(options, name, value)
+    return options
+
+
+@_names_on_class
 class SessionOptions(options.SessionOptions):
     """onnxruntime's session options, and Sardonyx's (`strict`, `assign`, `disabled_optimizers`).
 
@@ -147,6 +157,7 @@ def _refuse(value: Any) -> Any:
     raise TypeError(value)
 
 
+@_names_on_class
 class RunOptions(options.RunOptions):
     """onnxruntime's options of one run."""
 

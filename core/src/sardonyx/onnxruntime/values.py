@@ -11,6 +11,7 @@ from sardonyx.errors import InvalidInput
 from sardonyx.onnxruntime.devices import OrtDevice, device_of
 from sardonyx.onnxruntime.errors import raises
 from sardonyx.runtime import ortvalue
+from sardonyx.runtime.dlpack import from_dlpack
 
 if TYPE_CHECKING:
     from sardonyx.onnxruntime.sparse import SparseTensor
@@ -89,7 +90,7 @@ class OrtValue(ortvalue.OrtValue):
     @classmethod
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:  # type: ignore[override]
         """A tensor that shares the memory of a DLPack exporter."""
-        array = np.from_dlpack(data if hasattr(data, "__dlpack__") else _Capsule(data))
+        array = from_dlpack(data)
         return cls.of(array.view(np.bool_) if is_bool_tensor else array)
 
     def to_dlpack(self) -> Any:
@@ -140,19 +141,6 @@ class OrtValue(ortvalue.OrtValue):
         if not isinstance(data, (np.ndarray, OrtValue)):
             raise TypeError(f"give a numpy array or an OrtValue, not {type(data).__name__}")
         super().update_inplace(data if isinstance(data, np.ndarray) else data.numpy())
-
-
-class _Capsule:
-    """A bare DLPack capsule of the host, as numpy takes it."""
-
-    def __init__(self, capsule: Any):
-        self.capsule = capsule
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
 
 
 class OrtValueVector(list[OrtValue]):

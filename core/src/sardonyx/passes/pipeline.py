@@ -15,7 +15,7 @@ from sardonyx.passes.basic.inline_if import inline_if
 from sardonyx.passes.basic.merge_equal_nodes import merge_equal_nodes
 from sardonyx.passes.basic.no_ops import NO_OPS
 from sardonyx.passes.basic.remove_dead_nodes import remove_dead_nodes
-from sardonyx.passes.basic.views import VIEWS
+from sardonyx.passes.basic.views import UNDONE, VIEWS
 from sardonyx.passes.budget import current
 from sardonyx.passes.contrib import CONTRIB
 from sardonyx.passes.evaluate import Evaluate, evaluator
@@ -27,14 +27,21 @@ __all__ = ["LEVELS", "names", "optimize"]
 
 Step = Callable[..., int] | tuple[Rule, ...]
 
-BASIC: tuple[tuple[str, Step], ...] = (
-    ("remove_dead_nodes", remove_dead_nodes),
-    ("fold_constants", fold_constants),
-    ("fold_shapes", fold_shapes),
-    ("inline_if", inline_if),
-    ("simplify", NO_OPS + VIEWS + CASTS_AND_CLIPS),
-    ("merge_equal_nodes", merge_equal_nodes),
-)
+
+def _cleaning(*views: Rule) -> tuple[tuple[str, Step], ...]:
+    return (
+        ("remove_dead_nodes", remove_dead_nodes),
+        ("fold_constants", fold_constants),
+        ("fold_shapes", fold_shapes),
+        ("inline_if", inline_if),
+        ("simplify", NO_OPS + UNDONE + views + CASTS_AND_CLIPS),
+        ("merge_equal_nodes", merge_equal_nodes),
+    )
+
+
+# Tools that look for the patterns of exporters run after the basic level: it leaves those as they are.
+BASIC: tuple[tuple[str, Step], ...] = (*_cleaning(), ("convolutions", CONVOLUTIONS))
+CLEANING = _cleaning(*VIEWS)
 
 EXTENDED: tuple[tuple[str, Step], ...] = (
     ("contrib", CONTRIB),
@@ -66,27 +73,29 @@ def optimize(
 ) -> None:
     """Optimize a graph and its bodies in place; the meaning stays the same.
 
-    `level` is none, basic (folding, dead nodes, no-ops, equal nodes), extended (patterns become the standard operators they
-    stand for) or all (what `extended` does; providers add their own rules inside their subgraphs). `evaluate(node, inputs)`
-    gives a node's outputs for constant inputs or None; by default core's shape kernels do. `disabled` names passes or rules
-    to leave out. `extra` are rules and functions `graph -> edits` of plug-ins, run after the others. `report` collects
-    (pass, seconds, edits). Raises InvalidInput for an unknown level, InternalError if rules undo each other.
+    `level` is none, basic (folding, into the weights of convolutions too, dead nodes, no-ops, equal nodes), extended (chains of
+    views are merged, sizes are read at the inputs, and patterns become the standard operators they stand for) or all (what
+    `extended` does; providers add their own rules inside their subgraphs). `evaluate(node, inputs)` gives a node's outputs for
+    constant inputs or None; by default core's shape kernels do. `disabled` names passes or rules to leave out. `extra` are rules
+    and functions `graph -> edits` of plug-ins, run after the others. `report` collects (pass, seconds, edits).
+    Raises InvalidInput for an unknown level, InternalError if rules undo each other.
     """
     if level not in LEVELS:
         raise InvalidInput(f"there is no optimization level {level!r}; the levels are {', '.join(LEVELS)}")
     if level == "none":
         return
     own_results(graph)
-    run = _Run(graph, evaluate or _default(), disabled, report)
-    run.until_stable(BASIC)
+    run = _Run(graph, evaluate or _default(), disabled, report, at_roots=level != "basic")
     if level == "basic":
+        run.until_stable(BASIC)
         return
+    run.until_stable(CLEANING)
     for _ in range(ROUNDS):
         if not run.all(EXTENDED):
             break
-        run.until_stable(BASIC)
+        run.until_stable(CLEANING)
     if run.all(tuple(_step(e) for e in extra)):
-        run.until_stable(BASIC)
+        run.until_stable(CLEANING)
 
 
 def _step(extra: Rule | Callable[[Graph], int]) -> tuple[str, Step]:
@@ -100,8 +109,16 @@ def _default() -> Evaluate:
 
 
 class _Run:
-    def __init__(self, graph: Graph, evaluate: Evaluate, disabled: Collection[str], report: list[tuple[str, float, int]] | None):
-        self.graph, self.evaluate, self.disabled, self.report = graph, evaluate, disabled, report
+    def __init__(
+        self,
+        graph: Graph,
+        evaluate: Evaluate,
+        disabled: Collection[str],
+        report: list[tuple[str, float, int]] | None,
+        *,
+        at_roots: bool,
+    ):
+        self.graph, self.evaluate, self.disabled, self.report, self.at_roots = graph, evaluate, disabled, report, at_roots
         self.changes = 0
         # By step the count of changes at which it had nothing left to do.
         self.settled: dict[tuple[str, int], int] = {}
@@ -131,7 +148,7 @@ class _Run:
         elif step is fold_constants:
             edits = fold_constants(self.graph, self.evaluate)
         elif step is fold_shapes:
-            edits = fold_shapes(self.graph, sharpened)
+            edits = fold_shapes(self.graph, sharpened, at_roots=self.at_roots)
         else:
             edits = int(step(self.graph))
         self.changes += edits + len(sharpened)

@@ -11,6 +11,7 @@ from sardonyx.errors import InvalidInput
 from sardonyx.ir.dtypes import STRING, dtype_name, is_float
 from sardonyx.ir.graph import Value
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType, type_string
+from sardonyx.runtime.dlpack import from_dlpack
 
 __all__ = ["Feed", "SharedSymbols", "own", "shape_string", "sizes_of"]
 
@@ -85,7 +86,7 @@ class Feed:
     def _array_of(self, x: Any) -> np.ndarray:
         """The array that another library's tensor gives; InvalidInput if it gives none, as one of torch's that requires a gradient."""
         try:
-            return np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x)
+            return _array(x)
         except Exception as e:
             raise InvalidInput(f"input {self.name!r}: the {type(x).__name__} does not become a numpy array: {e}") from e
 
@@ -167,6 +168,16 @@ def check_feeds(inputs: list[Feed], given: Mapping[str, Any]) -> list[Any]:
     if unknown:
         raise InvalidInput(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in inputs]}")
     return feeds
+
+
+def _array(x: Any) -> np.ndarray:
+    """What exports an array or DLPack as an array: torch's bfloat16 tensors have only the latter."""
+    if not hasattr(x, "__dlpack__"):
+        return np.asarray(x)
+    try:
+        return np.asarray(x) if hasattr(x, "__array__") else from_dlpack(x)
+    except TypeError:
+        return from_dlpack(x)
 
 
 def _with_defaults(inputs: list[Feed], given: Mapping[str, Any]) -> list[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.dtypes import dtype_name, from_onnx, to_onnx
+from sardonyx.runtime.dlpack import from_dlpack, to_dlpack
 
 __all__ = ["OrtValue"]
 
@@ -50,12 +51,12 @@ class OrtValue:
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
         """A tensor that shares the memory of a DLPack exporter."""
-        array = np.from_dlpack(data)
+        array = from_dlpack(data)
         return OrtValue(array.view(np.bool_) if is_bool_tensor else array)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         """DLPack export."""
-        return self._tensor().__dlpack__(**kwargs)
+        return to_dlpack(self._tensor(), **kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """(device type, id) for DLPack."""

@@ -27,10 +27,10 @@ GIVEN = ("Reshape", "Expand", "Range", "ConstantOfShape")
 SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad", "Split", "TopK", "OneHot", "Unsqueeze", "Squeeze"])
 
 
-def fold_shapes(graph: Graph, sharpened: set[Value] | None = None) -> int:
+def fold_shapes(graph: Graph, sharpened: set[Value] | None = None, *, at_roots: bool = True) -> int:
     """Fold shape computations of known result and sharpen types, in bodies too; returns how many nodes it changed, and adds to
-    `sharpened` the values whose types it changed."""
-    shapes = _Shapes(graph, sharpened if sharpened is not None else set())
+    `sharpened` the values whose types it changed. `at_roots`: read the sizes of inputs' dims at the inputs (see Roots)."""
+    shapes = _Shapes(graph, sharpened if sharpened is not None else set(), at_roots)
     count = shapes.run(graph)
     for node in shapes.roots.new:
         node.graph = graph
@@ -39,8 +39,9 @@ def fold_shapes(graph: Graph, sharpened: set[Value] | None = None) -> int:
 
 
 class _Shapes:
-    def __init__(self, graph: Graph, sharpened: set[Value]) -> None:
+    def __init__(self, graph: Graph, sharpened: set[Value], at_roots: bool) -> None:
         self.roots = Roots(graph)
+        self.at_roots = at_roots
         self.sharpened = sharpened
         self.results = {v for level in levels(graph) for v in level.outputs}
         self.contents: dict[Value, Contents] = {}
@@ -64,7 +65,7 @@ class _Shapes:
                 count += self.run(body)
             if node.domain != "" or not node.outputs or node.outputs[0] is None:
                 continue
-            if self._learn(node) or self._read_at_root(node):
+            if self._learn(node) or (self.at_roots and self._read_at_root(node)):
                 folded.append(node)
                 continue
             self._sharpen(node)

@@ -10,9 +10,17 @@ from sardonyx.passes.dims import reshape_target
 from sardonyx.passes.match import ints, made_by, same_shape
 from sardonyx.passes.rules import Edit, Outcome, constant, no, rule
 
-__all__ = ["VIEWS"]
+__all__ = ["UNDONE", "VIEWS"]
 
 VIEW = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")
+
+
+@rule(*VIEW)
+def drop_undone_views(node: Node, graph: Graph) -> Outcome:
+    """A view of a view that has the first input's shape again is the first input."""
+    first, out = made_by(node.inputs[0], *VIEW), node.outputs[0]
+    x = first.inputs[0] if first is not None else None
+    return Edit(node, first).replace(out, x) if x is not None and out is not None and same_shape(x, out) else None  # type: ignore[arg-type]
 
 
 @rule(*VIEW)
@@ -23,8 +31,6 @@ def merge_views(node: Node, graph: Graph) -> Outcome:
     if first is None or x is None or out is None:
         return None
     edit = Edit(node, first)
-    if same_shape(x, out):
-        return edit.replace(out, x)
     if node.op == first.op == "Unsqueeze":
         axes = _merged_axes(ints(first.inputs[1]), ints(node.inputs[1]), out.rank)
         if axes is not None:
@@ -102,4 +108,5 @@ def _same_matrices(middle: Shape, out: Shape) -> bool:
     return out[-2:] == (middle[2], middle[1])
 
 
-VIEWS = (merge_views, name_reversal, merge_transposes, unbatch_transpose)
+UNDONE = (drop_undone_views, name_reversal, merge_transposes)
+VIEWS = (merge_views, unbatch_transpose)
