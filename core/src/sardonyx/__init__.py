@@ -52,6 +52,7 @@ _WHERE = {
 
 # What making a session imports on first use.
 _FIRST_SESSION = (
+    "ir.check_types",
     "runtime.session",
     "runtime.evaluate",
     "passes",
