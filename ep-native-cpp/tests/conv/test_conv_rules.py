@@ -92,6 +92,24 @@ def test_residual(net, normal, prepared, weights, relu, free):
     net.check(nodes, feeds, w, rtol=2e-5, free=free)
 
 
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("channels", "kernel"), [(512, 3), (3200, 1)])
+def test_a_residual_that_a_long_sum_replaces(net, normal, weights, channels, kernel, after):
+    pads, size = [kernel // 2] * 4, 9 if kernel == 3 else 5
+    join = [helper.make_node("Relu", ["l"], ["f"]), helper.make_node("Add", ["c", "f"], ["s"])]
+    if not after:
+        join = [helper.make_node("Add", ["l", "c"], ["f"]), helper.make_node("Relu", ["f"], ["s"])]
+    nodes = [
+        conv("r", "d"),
+        helper.make_node("Relu", ["d"], ["c"]),
+        helper.make_node("Conv", ["x", "w_l"], ["l"], strides=[2 if kernel == 3 else 1] * 2, pads=pads),
+        *join,
+        conv("s", "y", 1),
+    ]
+    w = weights(d=(40, 8, 3), y=(20, 40, 1)) | {"w_l": normal(40, channels, kernel, kernel)}
+    net.check(nodes, {"r": normal(1, 8, 5, 5), "x": normal(1, channels, size, size)}, w, rtol=2e-5)
+
+
 def test_the_input_as_its_own_residual(net, normal, weights):
     nodes = [conv("x", "a"), conv("a", "b", 1), helper.make_node("Add", ["b", "a"], ["s"]), conv("s", "y")]
     net.check(nodes, {"x": normal(1, 8, 9, 10)}, weights(a=(32, 8, 3), b=(32, 32, 1), y=(8, 32, 3)), rtol=2e-5)

@@ -45,7 +45,8 @@ static void one_tile(const ConvRows& whole, int64_t t, bool long_sum, const char
 void conv_rows(const ConvRows& c, int64_t t0, int64_t t1) {
   int64_t steps = 0;
   for (int64_t r = 0; r < c.n_runs; r++) steps += c.runs[r].len;
-  const bool long_sum = steps * c.kh * c.kw * kTileChannels > 2 * kPanelFloats;
+  // A residual that the result replaces would be lost to the first pass.
+  const bool long_sum = steps * c.kh * c.kw * kTileChannels > 2 * kPanelFloats && c.tail.residual != c.y;
   for (int64_t t = t0; t < t1; t++) {
     const bool last = t + 1 == t1;
     const char* ahead = last ? c.next : reinterpret_cast<const char*>(c.w + (t + 1) * c.tile_floats);
