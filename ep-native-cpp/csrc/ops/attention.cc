@@ -177,7 +177,7 @@ void plan_attention(PlanCtx& p) {
   const int64_t heads = s.q.batch * s.q.heads;
   const double flops = 2.0 * heads * s.q.length * s.keys * (s.q.size + s.v.size);
   const int64_t runs = p.threads() == 1 || flops < 1.5e6 ? 1 : std::max<int64_t>(1, std::min<int64_t>(heads, 4 * p.threads()));
-  const int64_t packed_floats = round_up(kernels().attention_packed_size(s.keys, s.q.size), 16), scores_floats = round_up(kernels().attention_scores_size(s.keys), 16);
+  const int64_t packed_floats = round_up(kernels().attention_packed_size(s.keys, s.q.size, s.v.size), 16), scores_floats = round_up(kernels().attention_scores_size(s.keys, s.q.size, s.v.size), 16);
   const size_t packed = p.scratch(static_cast<size_t>(runs * packed_floats) * sizeof(float));
   const size_t scores = p.scratch(static_cast<size_t>(runs * scores_floats) * sizeof(float));
   auto* a = p.emit<AttentionArgs>(attention_step);

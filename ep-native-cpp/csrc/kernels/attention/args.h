@@ -18,8 +18,8 @@ struct AttentionHead {
   int64_t mask_cols;           // keys the mask speaks of; those beyond are masked out
   int64_t causal;              // -1: off; else query row i sees keys 0 .. i + causal
   float scale, softcap;
-  float* packed;               // scratch: K in panels [ceil(t / panel)][d][panel]
-  float* scores;               // scratch: rows x round_up(t, panel)
+  float* packed;               // scratch: K in panels [ceil(t / panel)][d][panel], then V in panels [dv / panel][t][panel]
+  float* scores;               // scratch: rows of round_up(t, panel)
 };
 
 // Rotary embedding of rows of one head: x[0:r/2], x[r/2:r] rotated by the angles of `cos` and `sin` (r/2 floats a row).

@@ -1,7 +1,8 @@
-// Fused attention: a block of query rows at a time, its scores in L1, never a whole score matrix.
+// Fused attention: a few query rows at a time, their scores in cache, never a whole score matrix.
 //
-// K is transposed into panels once per head; V is used as it lies (its rows are a panel already). Queries, keys, values
-// and output are read and written with the strides of the products around them, so no head is ever transposed.
+// K and V are packed into panels once per head. Queries, keys, values and output are read and written with the strides of
+// the products around them, so no head is ever transposed. Where keys and values do not stay in L2, several tiles of query
+// rows pass over each panel together.
 #include "kernels/rows/activation.h"
 #include "kernels/simd.h"
 #include "kernels/table.h"
@@ -15,12 +16,21 @@ constexpr int kRows = 14, kPanelVectors = 2;
 constexpr int kRows = 6, kPanelVectors = 2;
 #endif
 constexpr int64_t kPanel = kPanelVectors * W;
+constexpr int kTiles = 4;                       // at most, that pass together
+constexpr int64_t kNearFloats = 48 * 1024;      // of keys and values that stay in L2 (192 KB)
+constexpr int64_t kScoreFloats = 40 * 1024;     // of scores that do
 constexpr float kMasked = -1e30f;
 
 static int64_t padded(int64_t t) { return (t + kPanel - 1) / kPanel * kPanel; }
 
-int64_t attention_packed_size(int64_t t, int64_t d) { return padded(t) * d; }
-int64_t attention_scores_size(int64_t t) { return kRows * padded(t); }
+static int64_t tiles_together(int64_t t, int64_t width) {
+  if (t * width <= kNearFloats) return 1;
+  const int64_t fit = kScoreFloats / (kRows * padded(t));
+  return fit < 1 ? 1 : fit < kTiles ? fit : kTiles;
+}
+
+int64_t attention_packed_size(int64_t t, int64_t d, int64_t dv) { return padded(t) * d + t * (dv / kPanel * kPanel); }
+int64_t attention_scores_size(int64_t t, int64_t d, int64_t dv) { return tiles_together(t, d + dv) * kRows * padded(t); }
 int64_t attention_few_rows() { return 4; }
 
 void attention_pack(const AttentionHead& a) {
@@ -34,6 +44,10 @@ void attention_pack(const AttentionHead& a) {
     for (int64_t j = n; j < kPanel; j++)
       for (int64_t i = 0; i < a.d; i++) out[i * kPanel + j] = 0;
   }
+  float* values = a.packed + padded(a.t) * a.d;
+  for (int64_t j = 0; j < a.t; j++)
+    for (int64_t col = 0; col + kPanel <= a.dv; col += kPanel)
+      __builtin_memcpy(values + col * a.t + j * kPanel, a.v + j * a.v_s + col, kPanel * sizeof(float));
 }
 
 // acc += rows of `a` (stride lda) times the panel `b` (row stride ldb).
@@ -65,11 +79,11 @@ static void score_tile(const AttentionHead& a, int64_t row, int64_t t0, float* s
     for (int v = 0; v < kPanelVectors; v++) store(scores + r * ld + t0 + v * W, acc[r][v] * scale);
 }
 
-// One block of MR output rows: probabilities [MR, t] times V [t, dv], each row then scaled by 1 / its sum.
+// MR output rows: probabilities [MR, t] times columns of V, whose rows are v_s floats apart; each row then scaled by 1 / its sum.
 template <int MR, int NV>
-static void value_tile(const AttentionHead& a, int64_t row, int64_t col, const float* p, int64_t ld, const float* inverse, int64_t keys) {
+static void value_tile(const AttentionHead& a, int64_t row, int64_t col, const float* v, int64_t v_s, const float* p, int64_t ld, const float* inverse, int64_t keys) {
   vf acc[MR][NV] = {};
-  multiply<MR, NV>(p, ld, a.v + col, a.v_s, keys, acc);
+  multiply<MR, NV>(p, ld, v, v_s, keys, acc);
 #pragma GCC unroll 16
   for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
@@ -126,33 +140,63 @@ static float soften(const AttentionHead& a, int64_t row, float* s, int64_t keys)
   return hsum(sum);
 }
 
-template <int MR>
-static void block(const AttentionHead& a, int64_t row, float* scores, int64_t ld) {
-  // Keys that some row of the block can see.
-  int64_t keys = a.t;
-  if (a.causal >= 0 && row + MR + a.causal < keys) keys = row + MR + a.causal;
-  for (int64_t t0 = 0; t0 < keys; t0 += kPanel) score_tile<MR>(a, row, t0, scores, ld);
-  float inverse[MR];
-  for (int r = 0; r < MR; r++) {
-    int64_t seen = a.causal < 0 ? a.t : row + r + a.causal + 1;
-    if (seen > keys) seen = keys;
-    const float sum = soften(a, row + r, scores + r * ld, seen);
-    inverse[r] = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : sum;
-    for (int64_t j = padded(seen); j < keys; j++) scores[r * ld + j] = 0;
-  }
-  int64_t col = 0;
-  for (; col + kPanel <= a.dv; col += kPanel) value_tile<MR, kPanelVectors>(a, row, col, scores, ld, inverse, keys);
-  for (; col + W <= a.dv; col += W) value_tile<MR, 1>(a, row, col, scores, ld, inverse, keys);
-  for (; col < a.dv; col++)
-    for (int r = 0; r < MR; r++) value_column(a, row + r, col, scores + r * ld, inverse[r], keys);
+// A tile of query rows, the keys that some row of it sees, and its scores.
+struct Tile {
+  int64_t row, keys;
+  int rows;
+  float* scores;
+  float inverse[kRows];
+};
+
+template <int N>
+struct Count {
+  static constexpr int value = N;
+};
+
+// f(Count<rows>).
+template <int MR = kRows, typename F>
+static inline void with_rows(int rows, F f) {
+  if (rows == MR)
+    f(Count<MR>{});
+  else if constexpr (MR > 1)
+    with_rows<MR - 1>(rows, f);
 }
 
-template <int MR>
-static void blocks(int rows, const AttentionHead& a, int64_t row, int64_t ld) {
-  if (rows == MR)
-    block<MR>(a, row, a.scores, ld);
-  else if constexpr (MR > 1)
-    blocks<MR - 1>(rows, a, row, ld);
+static void soften_tile(const AttentionHead& a, Tile& t, int64_t ld) {
+  for (int r = 0; r < t.rows; r++) {
+    int64_t seen = a.causal < 0 ? a.t : t.row + r + a.causal + 1;
+    if (seen > t.keys) seen = t.keys;
+    float* scores = t.scores + r * ld;
+    const float sum = soften(a, t.row + r, scores, seen);
+    t.inverse[r] = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : sum;
+    for (int64_t j = padded(seen); j < t.keys; j++) scores[j] = 0;
+  }
+}
+
+static void together(const AttentionHead& a, Tile* tiles, int n, int64_t ld) {
+  int64_t keys = 0;
+  for (int i = 0; i < n; i++) {
+    Tile& t = tiles[i];
+    t.keys = a.causal >= 0 && t.row + t.rows + a.causal < a.t ? t.row + t.rows + a.causal : a.t;
+    keys = t.keys > keys ? t.keys : keys;
+  }
+  for (int64_t t0 = 0; t0 < keys; t0 += kPanel)
+    for (int i = 0; i < n; i++)
+      if (t0 < tiles[i].keys) with_rows(tiles[i].rows, [&](auto count) { score_tile<count.value>(a, tiles[i].row, t0, tiles[i].scores, ld); });
+  for (int i = 0; i < n; i++) soften_tile(a, tiles[i], ld);
+  const float* values = a.packed + padded(a.t) * a.d;
+  int64_t col = 0;
+  auto each = [&](auto vectors, const float* v, int64_t v_s) {
+    for (int i = 0; i < n; i++) {
+      const Tile& t = tiles[i];
+      with_rows(t.rows, [&](auto count) { value_tile<count.value, vectors.value>(a, t.row, col, v, v_s, t.scores, ld, t.inverse, t.keys); });
+    }
+  };
+  for (; col + kPanel <= a.dv; col += kPanel) each(Count<kPanelVectors>{}, values + col * a.t, kPanel);
+  for (; col + W <= a.dv; col += W) each(Count<1>{}, a.v + col, a.v_s);
+  for (; col < a.dv; col++)
+    for (int i = 0; i < n; i++)
+      for (int r = 0; r < tiles[i].rows; r++) value_column(a, tiles[i].row + r, col, tiles[i].scores + r * ld, tiles[i].inverse[r], tiles[i].keys);
 }
 
 // A row of scores from K as it lies: for few query rows (decoding) a pass over K is all the work there is.
@@ -181,17 +225,26 @@ void attention(const AttentionHead& a, int64_t first, int64_t last) {
       const float sum = soften(a, row, a.scores, keys);
       const float inverse = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : sum;
       int64_t col = 0;
-      for (; col + 4 * W <= a.dv; col += 4 * W) value_tile<1, 4>(a, row, col, a.scores, ld, &inverse, keys);
-      for (; col + W <= a.dv; col += W) value_tile<1, 1>(a, row, col, a.scores, ld, &inverse, keys);
+      for (; col + 4 * W <= a.dv; col += 4 * W) value_tile<1, 4>(a, row, col, a.v + col, a.v_s, a.scores, ld, &inverse, keys);
+      for (; col + W <= a.dv; col += W) value_tile<1, 1>(a, row, col, a.v + col, a.v_s, a.scores, ld, &inverse, keys);
       for (; col < a.dv; col++) value_column(a, row, col, a.scores, inverse, keys);
     }
     return;
   }
-  const int64_t tiles = (last - first + kRows - 1) / kRows;
-  for (int64_t t = 0, row = first; t < tiles; t++) {
-    const int64_t rows = (last - row + (tiles - t) - 1) / (tiles - t);
-    blocks<kRows>(static_cast<int>(rows), a, row, ld);
+  const int64_t count = (last - first + kRows - 1) / kRows, most = tiles_together(a.t, a.d + a.dv);
+  Tile tiles[kTiles];
+  int n = 0;
+  for (int64_t t = 0, row = first; t < count; t++) {
+    // Nearly equal tiles.
+    const int64_t rows = (last - row + (count - t) - 1) / (count - t);
+    tiles[n].row = row;
+    tiles[n].rows = static_cast<int>(rows);
+    tiles[n].scores = a.scores + n * kRows * ld;
     row += rows;
+    if (++n == most || t + 1 == count) {
+      together(a, tiles, n, ld);
+      n = 0;
+    }
   }
 }
 
