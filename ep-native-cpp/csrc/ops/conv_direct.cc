@@ -193,6 +193,9 @@ void cut(DirectArgs* a, const ConvProblem& c, int64_t planes, int64_t weights, i
       a->splits = std::min(a->tiles, (wanted + chunks - 1) / chunks);
     } else {
       chunks = std::min(whole, wanted);
+      // Too few rows, as a single one has: output channels as well, but each split stages all of its input again.
+      const int64_t parts = a->staged ? threads : (wanted + chunks - 1) / chunks;
+      if (images * chunks < threads) a->splits = std::min(a->tiles, parts);
     }
   }
   chunk = (whole + chunks - 1) / chunks;
