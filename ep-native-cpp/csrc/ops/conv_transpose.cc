@@ -10,6 +10,9 @@
 namespace sx {
 namespace {
 
+constexpr int64_t kChunkFloats = 48 * 1024;  // of products that stay in L2 (192 KB)
+
+
 // Output size and pads of one axis, pads as ConvTranspose counts them (they crop the output).
 void transposed_axis(Axis& a, int64_t extra, int64_t wanted, const std::string& mode) {
   const int64_t full = a.stride * (a.in - 1) + extra + a.reach() + 1;
@@ -99,46 +102,70 @@ struct TransposedArgs {
   float *products, *runs;
   Transposed t;
   int64_t images, blocks, oc, planes, taps, tiles, tile, floats, pixels, out_height, run_floats;
+  int64_t chunk, chunks;    // input rows of a chunk where windows do not overlap: what it makes of them stays in cache
+  int64_t room;             // floats of products per slot then, or of all
   decltype(Kernels::conv_rows) conv_rows;
   decltype(Kernels::transposed_rows) rows;
   bool parallel;
 };
 
-void products(const TransposedArgs& a, int64_t image, int64_t tap, ConvRun* runs) {
+// The products of a tap with pixels [first, first + count), to `out`: [blocks][count][16].
+void products(const TransposedArgs& a, int64_t image, int64_t tap, int64_t first, int64_t count, float* out, ConvRun* runs) {
   ConvRows c{};
   c.kh = c.kw = c.rows = 1;
-  c.cols = a.pixels;
+  c.cols = count;
   c.pixel = 16;
-  c.y_row = c.y_plane = a.pixels * 16;
+  c.y_row = c.y_plane = count * 16;
   for (int64_t b = 0; b < a.map->n_bands; b++) {
     const BandEntry& band = a.map->bands()[b];
     c.n_runs = 0;
     for (int64_t r = band.run; r < band.run_end; r++) {
       const RunEntry& e = a.map->runs()[r];
-      runs[c.n_runs++] = {a.x + (image * a.planes + e.plane) * a.pixels * 16 + e.lane, e.len};
+      runs[c.n_runs++] = {a.x + ((image * a.planes + e.plane) * a.pixels + first) * 16 + e.lane, e.len};
     }
     runs[c.n_runs] = runs[0];
     c.runs = runs;
     c.w = a.w + tap * a.floats + band.w;
     c.tile_floats = band.tile_floats;
     const int64_t block = band.tile * a.tile / 16;
-    c.y = a.products + ((image * a.taps + tap) * a.blocks + block) * c.y_plane;
+    c.y = out + block * c.y_plane;
     c.channels = a.oc - block * 16;
     c.tail.bias = a.zeros + band.tile * a.tile;
     a.conv_rows(c, 0, band.tile_end - band.tile);
   }
 }
 
+// Output rows [r0, r1) of a block, from products of `count` pixels of which the first is pixel `first`.
+void sum_rows(const TransposedArgs& a, int64_t image, int64_t block, const float* products, int64_t first, int64_t count, int64_t r0, int64_t r1) {
+  Transposed t = a.t;
+  t.products = products + (block * count - first) * 16;
+  t.tap = a.blocks * count * 16;
+  t.y += (image * a.blocks + block) * a.out_height * t.out_width * 16;
+  t.tail.bias += block * 16;
+  a.rows(t, r0, r1);
+}
+
 void transposed_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const TransposedArgs*>(args);
-  run_jobs(rt, a.images * a.taps, a.parallel,
-           [&a](int64_t job, int64_t slot) { products(a, job / a.taps, job % a.taps, reinterpret_cast<ConvRun*>(a.runs + slot * a.run_floats)); });
-  run_jobs(rt, a.images * a.blocks, a.parallel, [&a](int64_t job, int64_t) {
-    Transposed t = a.t;
-    t.products = a.products + (job / a.blocks * a.taps * a.blocks + job % a.blocks) * a.pixels * 16;
-    t.y += job * a.out_height * t.out_width * 16;
-    t.tail.bias += job % a.blocks * 16;
-    a.rows(t, 0, a.out_height);
+  auto runs = [&a](int64_t slot) { return reinterpret_cast<ConvRun*>(a.runs + slot * a.run_floats); };
+  if (a.chunk > 0) {
+    run_jobs(rt, a.images * a.chunks, a.parallel, [&](int64_t job, int64_t slot) {
+      const int64_t image = job / a.chunks, h0 = job % a.chunks * a.chunk, h1 = std::min(h0 + a.chunk, a.t.height);
+      const int64_t first = h0 * a.t.width, count = (h1 - h0) * a.t.width;
+      float* made = a.products + slot * a.room;
+      for (int64_t tap = 0; tap < a.taps; tap++) products(a, image, tap, first, count, made + tap * a.blocks * count * 16, runs(slot));
+      const int64_t r0 = h0 == 0 ? 0 : h0 * a.t.stride_h - a.t.pad_top, r1 = h1 == a.t.height ? a.out_height : h1 * a.t.stride_h - a.t.pad_top;
+      for (int64_t b = 0; b < a.blocks; b++) sum_rows(a, image, b, made, first, count, std::max<int64_t>(r0, 0), std::min(r1, a.out_height));
+    });
+    return;
+  }
+  run_jobs(rt, a.images * a.taps, a.parallel, [&](int64_t job, int64_t slot) {
+    products(a, job / a.taps, job % a.taps, 0, a.pixels, a.products + job * a.blocks * a.pixels * 16, runs(slot));
+  });
+  const int64_t parts = a.parallel ? std::min<int64_t>(a.out_height, 4 * rt.threads) : 1;
+  run_jobs(rt, a.images * a.blocks * parts, a.parallel, [&](int64_t job, int64_t) {
+    const int64_t part = job % parts, block = job / parts % a.blocks, image = job / parts / a.blocks;
+    sum_rows(a, image, block, a.products + image * a.taps * a.blocks * a.pixels * 16, 0, a.pixels, a.out_height * part / parts, a.out_height * (part + 1) / parts);
   });
 }
 
@@ -206,11 +233,17 @@ void plan_transposed(PlanCtx& p) {
   shape.t.dilation_w = c.w.w.dilation;
   shape.t.pad_top = c.w.h.begin;
   shape.t.pad_left = c.w.w.begin;
-  shape.t.tap = shape.blocks * shape.pixels * 16;
   shape.t.tail = conv_tail(p.op.attrs);
   shape.conv_rows = kernels().conv_rows;
   shape.rows = kernels().transposed_rows;
-  const size_t room = p.scratch(static_cast<size_t>(c.w.n * taps * shape.t.tap) * sizeof(float));
+  const int64_t row_floats = taps * shape.blocks * c.w.w.in * 16, slots = shape.parallel ? p.threads() : 1;
+  if (c.w.h.dilation == 1 && c.w.h.kernel <= c.w.h.stride) {
+    shape.chunk = std::min(c.w.h.in, std::max<int64_t>(1, kChunkFloats / row_floats));
+    if (shape.parallel) shape.chunk = std::min(shape.chunk, (c.w.h.in + 4 * slots - 1) / (4 * slots));
+    shape.chunks = (c.w.h.in + shape.chunk - 1) / shape.chunk;
+  }
+  shape.room = shape.chunk > 0 ? shape.chunk * row_floats : c.w.n * c.w.h.in * row_floats;
+  const size_t room = p.scratch(static_cast<size_t>(shape.room * (shape.chunk > 0 ? slots : 1)) * sizeof(float));
   const size_t runs = p.scratch(static_cast<size_t>(shape.run_floats * p.threads()) * sizeof(float));
   auto* a = p.emit<TransposedArgs>(transposed_step);
   *a = shape;

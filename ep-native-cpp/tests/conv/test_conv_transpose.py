@@ -16,6 +16,9 @@ CASES = {
     "same_upper": (6, 4, 1, (3, 3), {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, (3, 4)),
     "same_lower": (6, 4, 1, (3, 3), {"strides": [2, 2], "auto_pad": "SAME_LOWER"}, (3, 4)),
     "gaps": (6, 4, 1, (2, 2), {"strides": [4, 3]}, (3, 4)),
+    "many_rows": (6, 20, 1, (2, 2), {"strides": [2, 2]}, (40, 130)),
+    "many_rows_cut": (6, 4, 1, (2, 3), {"strides": [3, 2], "pads": [4, 1, 2, 0], "output_padding": [2, 1]}, (41, 90)),
+    "many_rows_overlapping": (6, 4, 1, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, (41, 90)),
     "1d": (6, 20, 1, (5,), {"strides": [3], "pads": [2, 1]}, (9,)),
 }
 
