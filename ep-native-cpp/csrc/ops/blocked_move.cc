@@ -22,21 +22,24 @@ struct ConcatArgs {
 
 void concat_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const ConcatArgs*>(args);
-  const int64_t own = blocks_of(a.channels), plane = a.pixels * kBlock;
-  run_jobs(rt, a.images * own, a.parallel, [&](int64_t job, int64_t) {
-    const int64_t n = job / own, b = job % own;
-    const float* x = a.x + job * plane;
-    const int64_t first = a.at + b * kBlock, lane = first % kBlock, count = std::min<int64_t>(kBlock, a.channels - b * kBlock);
-    float* y = a.y + (n * a.blocks + first / kBlock) * plane;
-    if (lane == 0) {
-      // Lanes beyond the part's channels are written by the part that follows.
-      std::memcpy(y, x, static_cast<size_t>(plane) * sizeof(float));
-      return;
-    }
-    const int64_t here = std::min(count, kBlock - lane), over = count - here;
-    for (int64_t i = 0; i < a.pixels; i++) {
-      for (int64_t l = 0; l < here; l++) y[i * kBlock + lane + l] = x[i * kBlock + l];
-      for (int64_t l = 0; l < over; l++) y[plane + i * kBlock + l] = x[i * kBlock + here + l];
+  const int64_t own = blocks_of(a.channels), plane = a.pixels * kBlock, parts = a.parallel ? std::min<int64_t>(a.pixels, 2 * rt.threads) : 1;
+  // By pixels: blocks that are not aligned share lines.
+  run_jobs(rt, a.images * parts, a.parallel, [&](int64_t job, int64_t) {
+    const int64_t n = job / parts, from = a.pixels * (job % parts) / parts, to = a.pixels * (job % parts + 1) / parts;
+    for (int64_t b = 0; b < own; b++) {
+      const float* x = a.x + (n * own + b) * plane;
+      const int64_t first = a.at + b * kBlock, lane = first % kBlock, count = std::min<int64_t>(kBlock, a.channels - b * kBlock);
+      float* y = a.y + (n * a.blocks + first / kBlock) * plane;
+      if (lane == 0) {
+        // Lanes beyond the part's channels are written by the part that follows.
+        std::memcpy(y + from * kBlock, x + from * kBlock, static_cast<size_t>((to - from) * kBlock) * sizeof(float));
+        continue;
+      }
+      const int64_t here = std::min(count, kBlock - lane), over = count - here;
+      for (int64_t i = from; i < to; i++) {
+        for (int64_t l = 0; l < here; l++) y[i * kBlock + lane + l] = x[i * kBlock + l];
+        for (int64_t l = 0; l < over; l++) y[plane + i * kBlock + l] = x[i * kBlock + here + l];
+      }
     }
   });
 }
@@ -64,8 +67,7 @@ void plan_concat(PlanCtx& p) {
     if (p.shape(i).size() == 0) continue;
     auto* a = p.emit<ConcatArgs>(concat_step);
     *a = {nullptr, nullptr, out[0], p.shape(i)[1], at, blocks_of(out[1]), out.size(2, out.rank), false};
-    // A part that shares a block with the next one must not run beside it; within a part blocks are apart if aligned.
-    a->parallel = p.threads() > 1 && at % kBlock == 0 && worth_parallel(p.shape(i).size() * 8);
+    a->parallel = p.threads() > 1 && worth_parallel(p.shape(i).size() * 8);
     parts[i].bind(p, a->x);
     y.bind(p, a->y);
     at += p.shape(i)[1];
