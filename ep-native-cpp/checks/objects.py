@@ -25,7 +25,7 @@ WIDE = frozenset(NAMESPACES[1:])
 PREFIXES = frozenset({"26", "2e", "36", "3e", "64", "65", "67"})
 VEX = frozenset({"c4", "c5", "62"})
 # Maps and transforms, not products: their constants, or the 36 vectors of a tile, are more than the registers.
-NO_PRODUCTS = frozenset({"activate.cc.o", "norm.cc.o", "winograd.cc.o"})
+NO_PRODUCTS = frozenset({"activate.cc.o", "norm.cc.o", "winograd.cc.o", "winograd_weights.cc.o"})
 
 _FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 _INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t((?:[0-9a-f]{2} )+)\s*\t(.*)$")

@@ -1,7 +1,7 @@
 // Products with weights kept as bfloat16, and sums in float32.
 //
 // A panel is [ceil(K / 2)][width] lanes of 32 bits, each with two steps of K of one column: the even one in the lower half.
-// Either half is a float's upper half, so a shift and a mask give both; or, where the processor multiplies pairs of
+// Either half is a float's upper half, so shifts give both; or, where the processor multiplies pairs of
 // bfloat16 and adds them up, A is rounded as well, in blocks, and nothing is taken apart.
 #include "kernels/gemm/tile.h"
 #include "kernels/table.h"
@@ -15,7 +15,23 @@ namespace SX_ISA {
 typedef uint32_t vu __attribute__((vector_size(SX_WIDTH * 4), may_alias));
 
 static inline vf even_half(vu pair) { return as_float((vi)(pair << 16)); }
-static inline vf odd_half(vu pair) { return as_float((vi)(pair & 0xffff0000u)); }
+// Not by a mask, which would take a register, and which g++ would make of the two shifts.
+static inline vf odd_half(vu pair) {
+  vu high = pair >> 16;
+#if defined(__SSE2__)
+  asm("" : "+x"(high));
+#endif
+  return as_float((vi)(high << 16));
+}
+
+// Rows of a tile: fewer than float32's where the registers hold the halves of the weights as well.
+#if defined(SX_HAS_avx512_vnni)
+constexpr int kWideRowsBf16 = 6, kNarrowRowsBf16 = 10;
+#elif SX_WIDTH == 4
+constexpr int kWideRowsBf16 = 3, kNarrowRowsBf16 = 3;
+#else
+constexpr int kWideRowsBf16 = kWideRows, kNarrowRowsBf16 = kNarrowRows;
+#endif
 
 // To the nearest, ties to even; NaN stays one.
 static inline uint32_t rounded(float x) {
@@ -180,9 +196,9 @@ static void product_bf16(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int6
 
 void gemm_bf16(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {
   if (is_wide(g.n))
-    product_bf16<kWideRows, kWide>(g, m0, m1, p0, p1);
+    product_bf16<kWideRowsBf16, kWide>(g, m0, m1, p0, p1);
   else
-    product_bf16<kNarrowRows, kNarrow>(g, m0, m1, p0, p1);
+    product_bf16<kNarrowRowsBf16, kNarrow>(g, m0, m1, p0, p1);
 }
 
 }  // namespace SX_ISA
