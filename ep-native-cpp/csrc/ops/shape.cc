@@ -48,14 +48,16 @@ void infer_reshape(InferCtx& c) {
     } else if (d < 0) {
       throw OpError("the target shape has a negative dimension");
     }
-    known *= d;
+    known = times(known, d);
     out.push(d);
   }
   if (free_at >= 0) {
     if (known == 0 || rest % known != 0) throw OpError("cannot reshape " + in.str() + " into " + out.str() + " with one dimension free");
     out[free_at] = rest / known;
   }
-  if (out.size() != in.size()) throw OpError("cannot reshape " + in.str() + " (" + std::to_string(in.size()) + " elements) into " + out.str());
+  int64_t made = 1;
+  for (int i = 0; i < out.rank; i++) made = times(made, out[i]);
+  if (made != in.size()) throw OpError("cannot reshape " + in.str() + " (" + std::to_string(in.size()) + " elements) into " + out.str());
   c.output(0, out);
 }
 
