@@ -41,7 +41,7 @@ bool Program::matches(const Plan& p, const View* in) {
   for (size_t i = 0; i < p.in_shapes.size(); i++)
     if (p.in_shapes[i] != in[i].shape) return false;
   for (auto& c : p.in_contents)
-    if (std::memcmp(c.second.data(), in[c.first].data, c.second.size()) != 0) return false;
+    if (!c.second.empty() && std::memcmp(c.second.data(), in[c.first].data, c.second.size()) != 0) return false;
   return true;
 }
 

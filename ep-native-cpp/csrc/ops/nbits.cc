@@ -48,7 +48,7 @@ void infer_nbits(InferCtx& c) {
   c.output(0, out);
 }
 
-// rows [n][count] of T as [groups][count][group], zeros beyond the last.
+// rows [n][count] of T, at any alignment, as [groups][count][group], zeros beyond the last.
 template <typename T>
 std::shared_ptr<Buffer> by_groups(const T* from, const Weights& w, int64_t count) {
   auto buffer = lasting_buffer(static_cast<size_t>(w.groups * count * kNBitsGroup) * sizeof(T));
@@ -57,7 +57,9 @@ std::shared_ptr<Buffer> by_groups(const T* from, const Weights& w, int64_t count
     for (int64_t i = 0; i < count; i++)
       for (int64_t lane = 0; lane < kNBitsGroup; lane++) {
         const int64_t row = group * kNBitsGroup + lane;
-        *to++ = row < w.n ? from[row * count + i] : T(0);
+        T x(0);
+        if (row < w.n) std::memcpy(&x, from + row * count + i, sizeof x);
+        *to++ = x;
       }
   return buffer;
 }

@@ -46,7 +46,8 @@ static void transform_weights(const float* w, float* u, int64_t oc, int64_t chan
     if (n < kTileChannels) __builtin_memset(k, 0, sizeof k);
     for (int64_t c = 0; c < channels; c++) {
       for (int64_t j = 0; j < n; j++) {
-        const float* from = w + ((b * kTileChannels + j) * channels + c) * 9;
+        float from[9];  // which may lie at any alignment
+        __builtin_memcpy(from, w + ((b * kTileChannels + j) * channels + c) * 9, sizeof from);
         for (int i = 0; i < 9; i++) k[i][j] = from[i];
       }
       float* to = u + b * A * A * plane + c * kTileChannels;

@@ -33,10 +33,10 @@ constexpr int kWideRowsBf16 = 3, kNarrowRowsBf16 = 3;
 constexpr int kWideRowsBf16 = kWideRows, kNarrowRowsBf16 = kNarrowRows;
 #endif
 
-// To the nearest, ties to even; NaN stays one.
-static inline uint32_t rounded(float x) {
+// The float at x, of any alignment, to the nearest bfloat16, ties to even; NaN stays one.
+static inline uint32_t rounded(const float* x) {
   uint32_t bits;
-  __builtin_memcpy(&bits, &x, 4);
+  __builtin_memcpy(&bits, x, 4);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
   return (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
 }
@@ -57,7 +57,7 @@ void pack_b_bf16(const PackB& p, int64_t first, int64_t last) {
       for (int64_t j = 0; j < width; j++)
         for (int64_t i = i0; i < i1; i++) {
           const float* b = p.b + 2 * i * p.stride_k + (col + j) * p.stride_n;
-          out[i * width + j] = j >= cols ? 0 : rounded(b[0]) | (2 * i + 1 < p.k ? rounded(b[p.stride_k]) << 16 : 0);
+          out[i * width + j] = j >= cols ? 0 : rounded(b) | (2 * i + 1 < p.k ? rounded(b + p.stride_k) << 16 : 0);
         }
     }
   }
@@ -74,7 +74,7 @@ static void round_row(const float* a, int64_t k, uint32_t* out) {
     const __m512bh both = _mm512_cvtne2ps_pbh((__m512)load(a + i + W), (__m512)load(a + i));
     __builtin_memcpy(out + i / 2, &both, sizeof both);
   }
-  for (; i < k; i += 2) out[i / 2] = rounded(a[i]) | (i + 1 < k ? rounded(a[i + 1]) << 16 : 0);
+  for (; i < k; i += 2) out[i / 2] = rounded(a + i) | (i + 1 < k ? rounded(a + i + 1) << 16 : 0);
 }
 
 template <int MR, int NV, int PANELS>
