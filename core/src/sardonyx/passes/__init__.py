@@ -6,8 +6,8 @@ changed. Core's passes canonicalise upwards: what an exporter took apart becomes
 
 from __future__ import annotations
 
-from sardonyx.passes.pipeline import LEVELS, names, optimize
+from sardonyx.passes.pipeline import LEVELS, optimize, pass_names
 from sardonyx.passes.rules import Edit, Rule, apply_rules, no, rule
 from sardonyx.passes.separate_symbols import separate_symbols
 
-__all__ = ["LEVELS", "Edit", "Rule", "apply_rules", "names", "no", "optimize", "rule", "separate_symbols"]
+__all__ = ["LEVELS", "Edit", "Rule", "apply_rules", "no", "optimize", "pass_names", "rule", "separate_symbols"]

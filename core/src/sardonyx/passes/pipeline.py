@@ -23,7 +23,7 @@ from sardonyx.passes.extended import ACTIVATIONS, ATTENTION, CONVOLUTIONS, NORMA
 from sardonyx.passes.levels import levels
 from sardonyx.passes.rules import Rule, apply_rules
 
-__all__ = ["LEVELS", "names", "optimize"]
+__all__ = ["LEVELS", "optimize", "pass_names"]
 
 Step = Callable[..., int] | tuple[Rule, ...]
 
@@ -56,7 +56,7 @@ LEVELS = ("none", "basic", "extended", "all")
 ROUNDS = 4
 
 
-def names(extra: Sequence[Rule | Callable[[Graph], int]] = ()) -> set[str]:
+def pass_names(extra: Sequence[Rule | Callable[[Graph], int]] = ()) -> set[str]:
     """The names of all passes and their rules, and of those of plug-ins: what `disabled` may hold."""
     steps = (*BASIC, *EXTENDED, *(_step(e) for e in extra))
     return {name for name, _ in steps} | {rule.name for _, step in steps if isinstance(step, tuple) for rule in step}

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from sardonyx.ep.provider import CompileContext, Provider, RunContext
@@ -30,11 +30,11 @@ from sardonyx.runtime.memory_report import MemoryReport, report_memory, resident
 from sardonyx.runtime.missing import no_tensor
 from sardonyx.runtime.model_info import ModelMetadata, NodeArg, node_arg
 from sardonyx.runtime.options import RunOptions, SessionOptions
-from sardonyx.runtime.ortvalue import OrtValue
 from sardonyx.runtime.partition import CONTROL, HOST
 from sardonyx.runtime.plan import Plan
 from sardonyx.runtime.planner import Planner
 from sardonyx.runtime.profiler import Profile
+from sardonyx.runtime.run_forms import RunForms
 from sardonyx.runtime.session_info import SessionInfo
 from sardonyx.runtime.sources import portable, source_of
 
@@ -44,7 +44,7 @@ weights = WeightStore()
 EXTRA_PLANS = 8
 
 
-class InferenceSession(SessionInfo):
+class InferenceSession(RunForms, SessionInfo):
     """A model ready to run.
 
     `path_or_bytes` is a path, the file's bytes or an onnx.ModelProto. `providers` are names (`"native"`), or
@@ -258,44 +258,6 @@ class InferenceSession(SessionInfo):
             return any(f[0] for f in flags) or bool(run_options and run_options.terminate)
 
         return RunContext(cancelled=cancelled, record=record, flags=flags)
-
-    async def arun(
-        self,
-        output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        run_options: RunOptions | None = None,
-        *,
-        timeout: float | None = None,
-    ) -> list[Any]:
-        """As run(), in a thread of its own. If the task is cancelled, or `timeout` seconds pass (RunTimeout, which is also a
-        TimeoutError), it returns at once, and the run ends before its next node."""
-        from sardonyx.runtime.async_runs import run_coroutine
-
-        return await run_coroutine(lambda flag: self._run(output_names, input_feed, run_options, flag), timeout)
-
-    def run_async(
-        self,
-        output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        callback: Callable[[list[Any], Any, str], Any],
-        user_data: Any = None,
-        run_options: RunOptions | None = None,
-    ) -> None:
-        """As run(), in a thread of its own, which then calls callback(results, user_data, error); error is "" for success."""
-        from sardonyx.runtime.async_runs import run_with_callback
-
-        run_with_callback(lambda: self._run(output_names, input_feed, run_options), callback, user_data)
-
-    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run with bound inputs; bound output buffers are filled, other bound outputs are made."""
-        iobinding.receive(self.run(list(iobinding.outputs) or None, iobinding.inputs, run_options))
-
-    def run_with_ort_values(
-        self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
-    ) -> list[OrtValue]:
-        """As run(), with OrtValues in and out."""
-        feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
-        return [OrtValue(v) for v in self.run(output_names, feeds, run_options)]
 
     def io_binding(self) -> IOBinding:
         """A new IOBinding for this session."""

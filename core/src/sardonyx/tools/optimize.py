@@ -12,8 +12,8 @@ from sardonyx.errors import InvalidInput
 from sardonyx.ir.load import load
 from sardonyx.ir.opset import fitting_opset
 from sardonyx.ir.save import save
-from sardonyx.passes import names
 from sardonyx.passes import optimize as optimize_graph
+from sardonyx.passes import pass_names
 from sardonyx.passes.budget import budget
 from sardonyx.runtime import discovery
 from sardonyx.runtime.evaluate import evaluator
@@ -80,7 +80,7 @@ def optimize(
     path = os.fspath(out)
     if isinstance(model, (str, os.PathLike)) and os.path.exists(path) and os.path.samefile(model, path):
         raise InvalidInput(f"{path} is the model itself, whose weights are read while it is written: write to another file")
-    _check_names("disabled", "pass or rule", disabled, names(extra := _plugin_passes(level)))
+    _check_names("disabled", "pass or rule", disabled, pass_names(extra := _plugin_passes(level)))
     _check_names("dims", "symbolic dimension of the inputs", dims or (), _symbols(model) if dims else ())
     loaded = load(model, dims=dims)
     before = Counter(n.title for n in loaded.graph.walk_nodes())

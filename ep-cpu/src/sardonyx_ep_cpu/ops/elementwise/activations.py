@@ -21,14 +21,7 @@ ops = KernelSet()
 @ops.add("Sigmoid", since=6)
 def sigmoid(xp, x):
     """1 / (1 + exp(-x))."""
-    return in_blocks(xp, _sigmoid, x)
-
-
-def _sigmoid(xp, x, y):
-    xp.negative(x, out=y)
-    xp.exp(y, out=y)
-    y += 1
-    xp.reciprocal(y, out=y)
+    return in_blocks(xp, special.logistic, x)
 
 
 @ops.add("Swish", since=24)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sardonyx.errors import NodeError
+from sardonyx_ep_cpu.ops.elementwise.special import logistic
 
 __all__ = ["Activation", "make_activations"]
 
@@ -13,11 +14,7 @@ Activation = Callable[[Any], Any]
 
 
 def _sigmoid(xp: Any, x: Any, alpha: float, beta: float) -> None:
-    # numpy's `negative` is wrong in place for strides of 16 bytes (float32) and 64 (float64).
-    xp.multiply(x, -1, out=x)
-    xp.exp(x, out=x)
-    x += 1
-    xp.reciprocal(x, out=x)
+    logistic(xp, x, x)
 
 
 def _tanh(xp: Any, x: Any, alpha: float, beta: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
+from sardonyx_ep_cpu.ops.elementwise.special import logistic
 from sardonyx_ep_cpu.ops.spatial.conv import check_kernel_shape, prepare_conv
 from sardonyx_ep_cpu.ops.spatial.conv_nd import conv_nd
 from sardonyx_ep_cpu.precision import widen
@@ -14,14 +15,6 @@ from sardonyx_ep_cpu.precision import widen
 __all__ = ["fused_conv", "ops"]
 
 ops = KernelSet("com.microsoft")
-
-
-def _sigmoid(xp: Any, y: Any) -> None:
-    # numpy's `negative` is wrong in place for strides of 16 bytes (float32) and 64 (float64).
-    xp.multiply(y, -1, out=y)
-    xp.exp(y, out=y)
-    y += 1
-    xp.reciprocal(y, out=y)
 
 
 def _leaky_relu(xp: Any, y: Any, alpha: float = 0.01) -> None:
@@ -36,7 +29,7 @@ def _hard_sigmoid(xp: Any, y: Any, alpha: float = 0.2, beta: float = 0.5) -> Non
 
 _ACTIVATIONS: dict[str, Callable[..., Any]] = {
     "Relu": lambda xp, y: xp.clip(y, 0, None, out=y),
-    "Sigmoid": _sigmoid,
+    "Sigmoid": lambda xp, y: logistic(xp, y, y),
     "Tanh": lambda xp, y: xp.tanh(y, out=y),
     "LeakyRelu": _leaky_relu,
     "Clip": lambda xp, y, low, high: xp.clip(y, y.dtype.type(low), y.dtype.type(high), out=y),
