@@ -21,9 +21,8 @@ constexpr size_t kHugePage = size_t{2} << 20;
 static size_t round_size(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 // Memory of the system's own, whose pages are made as parts of it are taken: a call for many costs half of a fault each.
-// Weights of many megabytes miss the TLB all the time unless they lie in huge pages; but to
-// ask for those before the first touch can stall for seconds where memory is fragmented, so `settle` leaves it to the
-// system to gather what has been written.
+// Weights of many megabytes miss the TLB all the time unless they lie in huge pages; but to ask for those before the first
+// touch can stall for seconds where memory is fragmented, so `settle` leaves it to the system to gather what has been written.
 class Region {
  public:
   explicit Region(size_t n) : size_(round_size(n, n < kHugePage ? 4096 : kHugePage)) {

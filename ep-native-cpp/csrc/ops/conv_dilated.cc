@@ -22,10 +22,9 @@ struct Stretch {
 std::vector<Stretch> stretches(const Axis& a) {
   std::vector<Stretch> all;
   for (int64_t o = 0; o < a.out; o++) {
-    const int64_t at = o * a.stride - a.begin;
     int64_t tap = 0, end = a.kernel;
-    while (tap < end && at + tap * a.dilation < 0) tap++;
-    while (end > tap && at + (end - 1) * a.dilation >= a.in) end--;
+    while (tap < end && a.at(o, tap) < 0) tap++;
+    while (end > tap && a.at(o, end - 1) >= a.in) end--;
     if (!all.empty() && all.back().tap == tap && all.back().tap_end == end)
       all.back().to++;
     else
@@ -54,11 +53,10 @@ struct DilatedArgs {
 
 // The runs of a band that a rectangle sees; how many.
 int64_t list_runs(const DilatedArgs& a, const Rectangle& r, const BandEntry& band, int64_t n, ConvRun* runs) {
-  const int64_t y = r.h.from * a.h.stride - a.h.begin, x = r.w.from * a.wd.stride - a.wd.begin;
   int64_t count = 0, passed = 0;
   for (int64_t u = r.h.tap; u < r.h.tap_end; u++)
     for (int64_t v = r.w.tap; v < r.w.tap_end; v++) {
-      const int64_t pixel = ((y + u * a.h.dilation) * a.wd.in + x + v * a.wd.dilation) * kBlock;
+      const int64_t pixel = (a.h.at(r.h.from, u) * a.wd.in + a.wd.at(r.w.from, v)) * kBlock;
       int64_t at = (u * a.wd.kernel + v) * a.tap_floats;
       for (int64_t i = band.run; i < band.run_end; i++) {
         const RunEntry& e = a.map->runs()[i];
@@ -114,17 +112,14 @@ struct TapWeights {
 };
 
 TapWeights tap_weights(PlanCtx& p, const ConvProblem& c) {
-  std::vector<int64_t> part_channels;
-  for (int i = 0; i < c.parts; i++) part_channels.push_back(p.shape(part_input(i))[1]);
+  const std::vector<int64_t> channels = part_channels(p, c);
   ConvProblem one = c;
   one.w.h.kernel = one.w.w.kernel = 1;
   const int64_t tile = kernels().conv_tile(), taps = c.taps();
   TapWeights made;
-  made.map = map_direct(one, part_channels, false, tile);
+  made.map = map_direct(one, channels, false, tile);
   made.flat = flatten(made.map);
-  std::string key = "taps:" + std::to_string(tile) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle);
-  for (int64_t n : part_channels) key += "," + std::to_string(n);
-  made.packed = p.pack(kW, key, [&](const void* data) {
+  made.packed = p.pack(kW, "taps:" + packed_key(c, channels), [&](const void* data) {
     auto buffer = lasting_buffer(static_cast<size_t>(taps * made.map.floats) * sizeof(float));
     float* out = static_cast<float*>(buffer->data);
     const auto& flat = *static_cast<const FlatMap*>(made.flat->data);

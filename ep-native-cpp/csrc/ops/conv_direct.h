@@ -51,6 +51,10 @@ struct PackConv {
 ConvMap map_direct(const ConvProblem& c, const std::vector<int64_t>& part_channels, bool plain, int64_t tile);
 void pack_direct(const PackConv& p, const FlatMap& map, int64_t band);
 
+// The channels of each part of X, and what of a convolution packed weights depend on.
+std::vector<int64_t> part_channels(PlanCtx& p, const ConvProblem& c);
+std::string packed_key(const ConvProblem& c, const std::vector<int64_t>& part_channels);
+
 // Leaves out the taps that meet nothing but padding, as those of a kernel dilated beyond the input do; how many were first.
 int64_t leave_out_padding(Axis& a);
 

@@ -185,14 +185,25 @@ int64_t leave_out_padding(Axis& a) {
   return first;
 }
 
+std::vector<int64_t> part_channels(PlanCtx& p, const ConvProblem& c) {
+  std::vector<int64_t> channels;
+  for (int i = 0; i < c.parts; i++) channels.push_back(p.shape(part_input(i))[1]);
+  return channels;
+}
+
+std::string packed_key(const ConvProblem& c, const std::vector<int64_t>& part_channels) {
+  std::string key = std::to_string(kernels().conv_tile()) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle) + (c.turned ? "t" : "");
+  for (int64_t n : part_channels) key += "," + std::to_string(n);
+  return key;
+}
+
 DirectWeights direct_weights(PlanCtx& p, ConvProblem& c, bool plain) {
   const int64_t tile = kernels().conv_tile(), taps = c.taps(), weights_out = c.weights_out(), weights_in = c.weights_in();
   const int64_t row = c.w.w.kernel, slice = c.w.h.kernel * row;
   const int64_t first = leave_out_padding(c.w.d) * slice + leave_out_padding(c.w.h) * row + leave_out_padding(c.w.w);
-  std::vector<int64_t> part_channels;
-  for (int i = 0; i < c.parts; i++) part_channels.push_back(p.shape(part_input(i))[1]);
+  const std::vector<int64_t> channels = part_channels(p, c);
   DirectWeights made;
-  made.map = map_direct(c, part_channels, plain, tile);
+  made.map = map_direct(c, channels, plain, tile);
   made.flat = flatten(made.map);
   const size_t bytes = static_cast<size_t>(made.map.floats) * sizeof(float);
   const PackConv job{nullptr, nullptr, c.oc, c.group_in(), c.group_out(), c.w.h.kernel, c.w.w.kernel, tile, plain, c.w.c, c.shuffle, weights_out, weights_in, first, slice, row};
@@ -205,8 +216,7 @@ DirectWeights direct_weights(PlanCtx& p, ConvProblem& c, bool plain) {
     p.bind_packed(s->map, made.flat);
     return made;
   }
-  std::string key = "conv:" + std::to_string(tile) + ":" + std::to_string(c.group) + ":" + std::to_string(c.shuffle) + (plain ? ":p" : ":b") + (c.turned ? "t" : "");
-  for (int64_t n : part_channels) key += "," + std::to_string(n);
+  std::string key = (plain ? "plain:" : "conv:") + packed_key(c, channels);
   if (c.taps() < taps)
     for (int64_t n : {first, c.w.d.kernel, c.w.h.kernel, c.w.w.kernel}) key += "/" + std::to_string(n);
   made.packed.buffer = p.pack(kW, key, [&](const void* data) {

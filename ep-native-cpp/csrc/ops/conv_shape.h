@@ -8,6 +8,9 @@ namespace sx {
 struct Axis {
   int64_t in = 1, kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0, out = 1;
   int64_t reach() const { return (kernel - 1) * dilation; }
+  // Where the input of an output's tap lies; in the padding where it is not `inside`.
+  int64_t at(int64_t output, int64_t tap) const { return output * stride - begin + tap * dilation; }
+  bool inside(int64_t output, int64_t tap) const { return at(output, tap) >= 0 && at(output, tap) < in; }
   bool padded() const { return begin != 0 || end != 0; }
 };
 

@@ -59,8 +59,9 @@ Chunk chunk_of(const WinogradArgs& a, int64_t index) {
   return c;
 }
 
-// The tiles of image c.image + i in a chunk, of a plane of `t.height` rows at the batch's start; floats to its first pixel.
-int64_t image_of(const WinogradArgs& a, const Chunk& c, int64_t i, int64_t* batch, WinogradTiles& t) {
+// Narrows `t`, tiles of a whole plane, to those of image i of a chunk: one phase of it. Gives the image's batch, and the floats
+// from the plane's first pixel to the phase's.
+int64_t to_phase(const WinogradArgs& a, const Chunk& c, int64_t i, int64_t* batch, WinogradTiles& t) {
   const int64_t phases = a.dilation_h * a.dilation_w, image = c.image + i;
   const int64_t y = image % phases / a.dilation_w, x = image % a.dilation_w;
   *batch = image / phases;
@@ -79,7 +80,7 @@ void transform_plane(const WinogradArgs& a, const Chunk& c, int64_t plane, float
   for (int64_t i = 0; i < c.images; i++) {
     WinogradTiles t = a.in;
     int64_t batch;
-    const int64_t at = image_of(a, c, i, &batch, t);
+    const int64_t at = to_phase(a, c, i, &batch, t);
     t.x = a.parts[p.part] + batch * a.part_batch[p.part] + p.offset + at;
     t.points = v + (plane * c.count + i * c.rows * t.cols) * 16;
     t.step = c.v_step;
@@ -107,7 +108,7 @@ void multiply_tile(const WinogradArgs& a, const Chunk& c, int64_t tile, const fl
   for (int64_t i = 0; i < c.images; i++) {
     WinogradTiles image = a.out;
     int64_t batch;
-    const int64_t first = image_of(a, c, i, &batch, image);
+    const int64_t first = to_phase(a, c, i, &batch, image);
     for (int64_t b = 0; b < blocks; b++) {
       const int64_t at = (batch * a.out_blocks + block + b) * a.out.height * a.out.line + first;
       WinogradTiles t = image;
@@ -183,20 +184,17 @@ Chunks chunks_of(const ConvProblem& q, int m) {
 }
 
 // The part of an axis' products whose input does not lie in the padding. Only far dilations leave the others out.
-double inside(const Axis& a) {
+double part_inside(const Axis& a) {
   if (a.dilation == 1) return 1;
   int64_t count = 0;
   for (int64_t k = 0; k < a.kernel; k++)
-    for (int64_t o = 0; o < a.out; o++) {
-      const int64_t at = o * a.stride - a.begin + k * a.dilation;
-      count += at >= 0 && at < a.in;
-    }
+    for (int64_t o = 0; o < a.out; o++) count += a.inside(o, k);
   return static_cast<double>(count) / static_cast<double>(a.kernel * a.out);
 }
 
 // Cycles that a form takes, roughly: products at the register tile's rate or weights at that of memory, and transforms.
 double direct_cycles(const ConvProblem& c, double flops_per_cycle) {
-  const double products = inside(c.w.h) * inside(c.w.w) * c.flops() / flops_per_cycle / 0.9 * static_cast<double>(round_up(c.oc, 16)) / static_cast<double>(c.oc);
+  const double products = part_inside(c.w.h) * part_inside(c.w.w) * c.flops() / flops_per_cycle / 0.9 * static_cast<double>(round_up(c.oc, 16)) / static_cast<double>(c.oc);
   return std::max(products, static_cast<double>(c.w.c * round_up(c.oc, 16) * 36) / kBytesPerCycle);
 }
 

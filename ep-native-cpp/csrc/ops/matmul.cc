@@ -253,7 +253,7 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Place a, Pla
     fill(args->g, batch * d.m);
     args->gemm = bf16 ? kernels().gemm_bf16 : kernels().gemm;
     p.bind_packed(args->g.b, packed);
-    p.bind_next_weights(args->g.next);
+    if (!bf16) p.bind_next_weights(args->g.next);
     args->g.next_bytes = width * d.k * 4;
     cut(args, p.threads());
     return;

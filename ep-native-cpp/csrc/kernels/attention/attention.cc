@@ -3,8 +3,8 @@
 // K and V are packed into panels once per head. Queries, keys, values and output are read and written with the strides of
 // the products around them, so no head is ever transposed. Where keys and values do not stay in L2, several tiles of query
 // rows pass over each panel together.
+#include "kernels/parts.h"
 #include "kernels/rows/activation.h"
-#include "kernels/simd.h"
 #include "kernels/table.h"
 
 namespace sx {
@@ -148,20 +148,6 @@ struct Tile {
   float inverse[kRows];
 };
 
-template <int N>
-struct Count {
-  static constexpr int value = N;
-};
-
-// f(Count<rows>).
-template <int MR = kRows, typename F>
-static inline void with_rows(int rows, F f) {
-  if (rows == MR)
-    f(Count<MR>{});
-  else if constexpr (MR > 1)
-    with_rows<MR - 1>(rows, f);
-}
-
 static void soften_tile(const AttentionHead& a, Tile& t, int64_t ld) {
   for (int r = 0; r < t.rows; r++) {
     int64_t seen = a.causal < 0 ? a.t : t.row + r + a.causal + 1;
@@ -182,14 +168,14 @@ static void together(const AttentionHead& a, Tile* tiles, int n, int64_t ld) {
   }
   for (int64_t t0 = 0; t0 < keys; t0 += kPanel)
     for (int i = 0; i < n; i++)
-      if (t0 < tiles[i].keys) with_rows(tiles[i].rows, [&](auto count) { score_tile<count.value>(a, tiles[i].row, t0, tiles[i].scores, ld); });
+      if (t0 < tiles[i].keys) with_rows<kRows>(tiles[i].rows, [&](auto count) { score_tile<count.value>(a, tiles[i].row, t0, tiles[i].scores, ld); });
   for (int i = 0; i < n; i++) soften_tile(a, tiles[i], ld);
   const float* values = a.packed + padded(a.t) * a.d;
   int64_t col = 0;
   auto each = [&](auto vectors, const float* v, int64_t v_s) {
     for (int i = 0; i < n; i++) {
       const Tile& t = tiles[i];
-      with_rows(t.rows, [&](auto count) { value_tile<count.value, vectors.value>(a, t.row, col, v, v_s, t.scores, ld, t.inverse, t.keys); });
+      with_rows<kRows>(t.rows, [&](auto count) { value_tile<count.value, vectors.value>(a, t.row, col, v, v_s, t.scores, ld, t.inverse, t.keys); });
     }
   };
   for (; col + kPanel <= a.dv; col += kPanel) each(Count<kPanelVectors>{}, values + col * a.t, kPanel);
@@ -231,21 +217,17 @@ void attention(const AttentionHead& a, int64_t first, int64_t last) {
     }
     return;
   }
-  const int64_t count = (last - first + kRows - 1) / kRows, most = tiles_together(a.t, a.d + a.dv);
+  const int64_t most = tiles_together(a.t, a.d + a.dv);
   Tile tiles[kTiles];
   int n = 0;
-  for (int64_t t = 0, row = first; t < count; t++) {
-    // Nearly equal tiles.
-    const int64_t rows = (last - row + (count - t) - 1) / (count - t);
+  in_parts(first, last, kRows, [&](int64_t row, int64_t rows) {
     tiles[n].row = row;
     tiles[n].rows = static_cast<int>(rows);
     tiles[n].scores = a.scores + n * kRows * ld;
-    row += rows;
-    if (++n == most || t + 1 == count) {
-      together(a, tiles, n, ld);
-      n = 0;
-    }
-  }
+    if (++n < most && row + rows < last) return;
+    together(a, tiles, n, ld);
+    n = 0;
+  });
 }
 
 void rotary(const Rotary& a, int64_t first, int64_t last) {

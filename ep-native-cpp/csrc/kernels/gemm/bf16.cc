@@ -160,14 +160,6 @@ static void tile_bf16(const Gemm& g, int64_t row, int64_t p0) {
   }
 }
 
-template <int MR, int NV>
-static void rows_bf16(int64_t rows, const Gemm& g, int64_t row, int64_t panel) {
-  if (rows == MR)
-    tile_bf16<MR, NV, 1>(g, row, panel);
-  else if constexpr (MR > 1)
-    rows_bf16<MR - 1, NV>(rows, g, row, panel);
-}
-
 // A row, or two, against several panels at once: with one panel there are too few sums to hide the FMA's latency.
 template <int MR, int NV, int PANELS>
 static void few_rows_bf16(const Gemm& g, int64_t row, int64_t p0, int64_t p1) {
@@ -180,18 +172,12 @@ template <int MR, int NV>
 static void product_bf16(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {
   if (m1 - m0 == 1) return few_rows_bf16<1, NV, W == 4 ? 2 : 4>(g, m0, p0, p1);
   if (m1 - m0 == 2) return few_rows_bf16<2, NV, W == 4 ? 1 : 2>(g, m0, p0, p1);
-  const int64_t budget = 48 * 1024 / (g.k > 0 ? g.k : 1) / MR * MR, block = budget < 4 * MR ? 4 * MR : budget;
-  for (int64_t b0 = m0; b0 < m1;) {
-    // Nearly equal blocks of rows that stay in L2, and nearly equal tiles in each.
-    const int64_t blocks = (m1 - b0 + block - 1) / block, b1 = b0 + (m1 - b0 + blocks - 1) / blocks, tiles = (b1 - b0 + MR - 1) / MR;
+  in_parts(m0, m1, near_rows<MR>(g.k), [&](int64_t b0, int64_t rows) {
     for (int64_t p = p0; p < p1; p++)
-      for (int64_t t = 0, row = b0; t < tiles; t++) {
-        const int64_t rows = (b1 - row + (tiles - t) - 1) / (tiles - t);
-        rows_bf16<MR, NV>(rows, g, row, p);
-        row += rows;
-      }
-    b0 = b1;
-  }
+      in_parts(b0, b0 + rows, MR, [&](int64_t row, int64_t n) {
+        with_rows<MR>(n, [&](auto count) { tile_bf16<count.value, NV, 1>(g, row, p); });
+      });
+  });
 }
 
 void gemm_bf16(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {

@@ -34,20 +34,6 @@ void pack_b(const PackB& p, int64_t first, int64_t last) {
   }
 }
 
-template <int MR, int NV>
-struct Rows {
-  static void run(int rows, const Gemm& g, int64_t row, int64_t col, const float* panel, const char*& next, int64_t step) {
-    if (rows == MR)
-      tile<MR, NV>(g, row, col, panel, next, step);
-    else
-      Rows<MR - 1, NV>::run(rows, g, row, col, panel, next, step);
-  }
-};
-template <int NV>
-struct Rows<0, NV> {
-  static void run(int, const Gemm&, int64_t, int64_t, const float*, const char*&, int64_t) {}
-};
-
 // A few rows against several panels at once: with one panel they leave too few accumulators to hide the FMA's latency.
 template <int ROWS, int NV, int PANELS>
 static void few_rows(const Gemm& g, int64_t row, int64_t p0) {
@@ -104,15 +90,8 @@ static void product(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p
   if (m1 - m0 == 1) return few_rows_product<1, NV>(g, m0, p0, p1);
   if (m1 - m0 == 2) return few_rows_product<2, NV>(g, m0, p0, p1);
   if (m1 - m0 == 3) return few_rows_product<3, NV>(g, m0, p0, p1);
-  // Blocks of rows that stay in L2 together with a few panels; inside, panels outermost.
-  const int64_t budget = 48 * 1024 / (g.k > 0 ? g.k : 1) / MR * MR;
-  const int64_t block = budget < 4 * MR ? 4 * MR : budget;
   const int64_t panel_bytes = width * g.k * static_cast<int64_t>(sizeof(float));
-  for (int64_t b0 = m0; b0 < m1;) {
-    // Nearly equal blocks, and nearly equal tiles in each: a last tile of one row would cost as much as a full one.
-    const int64_t blocks = (m1 - b0 + block - 1) / block;
-    const int64_t b1 = b0 + (m1 - b0 + blocks - 1) / blocks;
-    const int64_t tiles = (b1 - b0 + MR - 1) / MR;
+  in_parts(m0, m1, near_rows<MR>(g.k), [&](int64_t b0, int64_t rows) {
     for (int64_t p = p0; p < p1; p++) {
       const float* panel = g.b + p * width * g.k;
       const bool last = p + 1 == p1;
@@ -122,14 +101,11 @@ static void product(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p
       const int64_t step = next ? kLine : 0;
       if (!next) next = reinterpret_cast<const char*>(panel);
       const char* end = next + (ahead > 0 ? ahead : 0);
-      for (int64_t t = 0, row = b0; t < tiles; t++) {
-        const int64_t rows = (b1 - row + (tiles - t) - 1) / (tiles - t);
-        Rows<MR, NV>::run(static_cast<int>(rows), g, row, p * width, panel, next, next < end ? step : 0);
-        row += rows;
-      }
+      in_parts(b0, b0 + rows, MR, [&](int64_t row, int64_t n) {
+        with_rows<MR>(n, [&](auto count) { tile<count.value, NV>(g, row, p * width, panel, next, next < end ? step : 0); });
+      });
     }
-    b0 = b1;
-  }
+  });
 }
 
 void gemm(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {

@@ -86,25 +86,14 @@ static void stage_tile(const Gemm& g, const Stage& t, int64_t r0, int64_t k2, co
   put_tile<MR, NV>(g, t.row + r0, t.col, acc);
 }
 
-template <int MR, int NV>
-static void stage_rows(int rows, const Gemm& g, const Stage& t, int64_t r0, int64_t k2, const char*& next, int64_t step) {
-  if (rows == MR)
-    stage_tile<MR, NV>(g, t, r0, k2, next, step);
-  else if constexpr (MR > 1)
-    stage_rows<MR - 1, NV>(rows, g, t, r0, k2, next, step);
-}
-
 // `next`, if not null: as many floats as the panel has, to fetch into L2 meanwhile.
 template <int MR, int NV>
 static void stage(const Gemm& g, const Stage& t, int64_t rows, int64_t k2, const float* ahead) {
   const char* next = reinterpret_cast<const char*>(ahead ? ahead : t.panel);
   const char* end = ahead ? next + NV * W * k2 * static_cast<int64_t>(sizeof(float)) : next;
-  const int64_t tiles = (rows + MR - 1) / MR;
-  for (int64_t i = 0, row = 0; i < tiles; i++) {
-    const int64_t n = (rows - row + (tiles - i) - 1) / (tiles - i);
-    stage_rows<MR, NV>(static_cast<int>(n), g, t, row, k2, next, next < end ? kLine : 0);
-    row += n;
-  }
+  in_parts(0, rows, MR, [&](int64_t row, int64_t n) {
+    with_rows<MR>(n, [&](auto count) { stage_tile<count.value, NV>(g, t, row, k2, next, next < end ? kLine : 0); });
+  });
 }
 
 // out = f(vectors at i) over n floats, a multiple of W.

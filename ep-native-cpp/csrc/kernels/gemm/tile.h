@@ -4,6 +4,7 @@
 // (AVX2, SSE), 8 x 3 or 14 x 2 of 32 (AVX-512). The k loop is unrolled by hand-set pragma only: a full unroll makes g++
 // interleave steps and spill.
 #pragma once
+#include "kernels/parts.h"
 #include "kernels/rows/activation.h"
 #include "kernels/simd.h"
 
@@ -20,6 +21,12 @@ constexpr int kWide = 2, kWideRows = 6, kNarrow = 2, kNarrowRows = 6;
 // Whether a matrix of n columns takes the wide panels.
 static inline bool is_wide(int64_t n) { return kWide != kNarrow && n % (kWide * W) == 0; }
 static inline int64_t panel_width(int64_t n) { return (is_wide(n) ? kWide : kNarrow) * W; }
+// Rows, in tiles of MR, whose part of A stays in L2 together with a few panels.
+template <int MR>
+static inline int64_t near_rows(int64_t k) {
+  const int64_t budget = 48 * 1024 / (k > 0 ? k : 1) / MR * MR;
+  return budget < 4 * MR ? 4 * MR : budget;
+}
 
 template <int MR, int NV>
 static inline __attribute__((always_inline)) void tile_product(const float* a, int64_t lda, const float* b, int64_t k, const char*& next, int64_t next_step,

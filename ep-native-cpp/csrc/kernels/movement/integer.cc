@@ -1,5 +1,5 @@
 // Exact products of 8-bit matrices, by way of int16: one instruction multiplies pairs and adds the two products.
-#include "kernels/simd.h"
+#include "kernels/parts.h"
 #include "kernels/table.h"
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -61,29 +61,9 @@ static void integer_tile(const IntegerGemm& g, int64_t row, int64_t panel) {
   }
 }
 
-template <int MR>
-struct IntegerRows {
-  static void run(int64_t rows, const IntegerGemm& g, int64_t row, int64_t panel) {
-    if (rows == MR)
-      integer_tile<MR>(g, row, panel);
-    else
-      IntegerRows<MR - 1>::run(rows, g, row, panel);
-  }
-};
-template <>
-struct IntegerRows<0> {
-  static void run(int64_t, const IntegerGemm&, int64_t, int64_t) {}
-};
-
 void integer_gemm(const IntegerGemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p1) {
-  // Nearly equal tiles: a last one of one row would cost almost as much as a full one.
-  const int64_t tiles = (m1 - m0 + kRows - 1) / kRows;
   for (int64_t p = p0; p < p1; p++)
-    for (int64_t t = 0, row = m0; t < tiles; t++) {
-      const int64_t rows = (m1 - row + (tiles - t) - 1) / (tiles - t);
-      IntegerRows<kRows>::run(rows, g, row, p);
-      row += rows;
-    }
+    in_parts(m0, m1, kRows, [&](int64_t row, int64_t n) { with_rows<kRows>(n, [&](auto count) { integer_tile<count.value>(g, row, p); }); });
 }
 
 template <typename T>
