@@ -173,7 +173,7 @@ class Engine {
       views[i].data = PyArray_DATA(a);
       views[i].shape.rank = 0;
       const int rank = PyArray_NDIM(a);
-      if (rank > kMaxRank) throw OpError("\nan input of " + std::to_string(rank) + " dimensions; the engine takes up to 8, the provider cpu more");
+      if (rank > kMaxRank) throw OpError("\n" + too_many_dimensions());
       views[i].shape.rank = rank;
       for (int k = 0; k < rank; k++) views[i].shape.d[k] = PyArray_DIM(a, k);
     }

@@ -19,6 +19,10 @@ enum class Layout : uint8_t { plain, blocked };
 constexpr int kBlock = 16;
 
 constexpr int kMaxRank = 8;
+// What to say of a tensor that has more.
+inline std::string too_many_dimensions() {
+  return "a tensor of more than " + std::to_string(kMaxRank) + " dimensions, the most that the engine takes; the provider cpu takes more";
+}
 constexpr size_t kAlign = 64;
 
 struct Shape {
@@ -43,7 +47,7 @@ struct Shape {
   }
   bool operator!=(const Shape& o) const { return !(*this == o); }
   void push(int64_t n) {
-    if (rank == kMaxRank) throw std::length_error("a tensor of more than 8 dimensions, the most that the engine takes; the provider cpu takes more");
+    if (rank == kMaxRank) throw std::length_error(too_many_dimensions());
     d[rank++] = n;
   }
   std::string str() const {

@@ -98,7 +98,7 @@ void infer_unsqueeze(InferCtx& c) {
   const Shape& in = c.shape(0);
   const auto axes = c.ints(1);
   const int rank = in.rank + static_cast<int>(axes.size());
-  if (rank > kMaxRank) throw std::length_error("a tensor of " + std::to_string(rank) + " dimensions; the engine takes up to 8, the provider cpu more");
+  if (rank > kMaxRank) throw std::length_error(too_many_dimensions());
   bool is_new[kMaxRank] = {};
   for (int64_t a : axes) {
     const int64_t axis = axis_of(a, rank);
