@@ -101,6 +101,16 @@ static inline vf vmin_keep(vf x, vf ceiling) {
   return select(ceiling < x, ceiling, x);
 #endif
 }
+// The larger of both where neither is a NaN.
+static inline vf greater(vf a, vf b) {
+#if SX_WIDTH == 16
+  return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif SX_WIDTH == 8
+  return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return a > b ? a : b;
+#endif
+}
 static inline vf vabs(vf v) { return as_float(as_int(v) & 0x7fffffff); }
 static inline vf vsqrt(vf v) {
 #if SX_WIDTH == 16
@@ -128,18 +138,28 @@ static inline vf vround(vf v) {
 static inline vi to_int(vf v) { return __builtin_convertvector(v, vi); }
 static inline vf to_float(vi v) { return __builtin_convertvector(v, vf); }
 
+// Over all lanes: halves onto halves.
+#if SX_WIDTH == 16
+static inline float hsum(vf v) { return _mm512_reduce_add_ps((__m512)v); }
+static inline float hmax(vf v) { return _mm512_reduce_max_ps((__m512)v); }
+#elif SX_WIDTH == 8
 static inline float hsum(vf v) {
-  float s = 0;
-  for (int n = W / 2; n; n /= 2)
-    for (int i = 0; i < n; i++) v[i] += v[i + n];
-  s = v[0];
-  return s;
+  __m128 x = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+  x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
 }
 static inline float hmax(vf v) {
-  for (int n = W / 2; n; n /= 2)
-    for (int i = 0; i < n; i++) v[i] = v[i] > v[i + n] ? v[i] : v[i + n];
-  return v[0];
+  __m128 x = _mm_max_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+  x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
 }
+#else
+static inline float hsum(vf v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+static inline float hmax(vf v) {
+  const float a = v[0] > v[2] ? v[0] : v[2], b = v[1] > v[3] ? v[1] : v[3];
+  return a > b ? a : b;
+}
+#endif
 
 static inline void prefetch1(const void* p) { __builtin_prefetch(p, 0, 2); }
 static inline void prefetch0(const void* p) { __builtin_prefetch(p, 0, 3); }

@@ -3,6 +3,8 @@
 // K and V are packed into panels once per head. Queries, keys, values and output are read and written with the strides of
 // the products around them, so no head is ever transposed. Where keys and values do not stay in L2, several tiles of query
 // rows pass over each panel together.
+#include "kernels/attention/mask.h"
+#include "kernels/movement/transpose.h"
 #include "kernels/parts.h"
 #include "kernels/rows/activation.h"
 #include "kernels/table.h"
@@ -19,7 +21,6 @@ constexpr int64_t kPanel = kPanelVectors * W;
 constexpr int kTiles = 4;                       // at most, that pass together
 constexpr int64_t kNearFloats = 48 * 1024;      // of keys and values that stay in L2 (192 KB)
 constexpr int64_t kScoreFloats = 40 * 1024;     // of scores that do
-constexpr float kMasked = -1e30f;
 
 static int64_t padded(int64_t t) { return (t + kPanel - 1) / kPanel * kPanel; }
 
@@ -37,10 +38,7 @@ void attention_pack(const AttentionHead& a) {
   for (int64_t t0 = 0; t0 < a.t; t0 += kPanel) {
     float* out = a.packed + t0 * a.d;
     const int64_t n = a.t - t0 < kPanel ? a.t - t0 : kPanel;
-    for (int64_t j = 0; j < n; j++) {
-      const float* row = a.k + (t0 + j) * a.k_s;
-      for (int64_t i = 0; i < a.d; i++) out[i * kPanel + j] = row[i];
-    }
+    transpose_block(reinterpret_cast<const uint32_t*>(a.k + t0 * a.k_s), a.k_s, reinterpret_cast<uint32_t*>(out), kPanel, a.d, n);
     for (int64_t j = n; j < kPanel; j++)
       for (int64_t i = 0; i < a.d; i++) out[i * kPanel + j] = 0;
   }
@@ -72,11 +70,10 @@ template <int MR>
 static void score_tile(const AttentionHead& a, int64_t row, int64_t t0, float* scores, int64_t ld) {
   vf acc[MR][kPanelVectors] = {};
   multiply<MR, kPanelVectors>(a.q + row * a.q_s, a.q_s, a.packed + t0 * a.d, kPanel, a.d, acc);
-  const vf scale = splat(a.scale);
 #pragma GCC unroll 16
   for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < kPanelVectors; v++) store(scores + r * ld + t0 + v * W, acc[r][v] * scale);
+    for (int v = 0; v < kPanelVectors; v++) store(scores + r * ld + t0 + v * W, acc[r][v]);
 }
 
 // MR output rows: probabilities [MR, t] times columns of V, whose rows are v_s floats apart; each row then scaled by 1 / its sum.
@@ -96,48 +93,35 @@ static void value_column(const AttentionHead& a, int64_t row, int64_t col, const
   a.o[row * a.o_s + col] = s * inverse;
 }
 
-// Mask, softcap and exponentials of one row of scores, in place; returns their sum. Columns up to round_up(t) are set.
+// Scale, softcap, mask and exponentials of one row of products, in place; returns their sum. Columns up to round_up(keys) are set.
 static float soften(const AttentionHead& a, int64_t row, float* s, int64_t keys) {
-  if (a.softcap > 0)
-    for (int64_t j = 0; j < keys; j += W) {
-      const vf x = load(s + j);
-      store(s + j, vtanh(x * (1.0f / a.softcap)) * a.softcap);
-    }
-  const int64_t limit = a.mask_cols < keys ? a.mask_cols : keys;
-  if (a.mask) {
-    const float* m = a.mask + row * a.mask_s;
-    if (a.mask_t == 1) {
-      int64_t j = 0;
-      for (; j + W <= limit; j += W) store(s + j, load(s + j) + load(m + j));
-      for (; j < limit; j++) s[j] += m[j];
-    } else {
-      for (int64_t j = 0; j < limit; j++) s[j] += m[0];
-    }
-  } else if (a.keep) {
-    const uint8_t* m = a.keep + row * a.mask_s;
-    for (int64_t j = 0; j < limit; j++) s[j] = m[j * a.mask_t] ? s[j] : -__builtin_inff();
+  float scale = a.scale;
+  if (a.softcap > 0) {
+    for (int64_t j = 0; j < keys; j += W) store(s + j, vtanh(load(s + j) * (scale / a.softcap)) * a.softcap);
+    scale = 1;
   }
-  if (a.mask || a.keep)
-    for (int64_t j = limit; j < keys; j++) s[j] = -__builtin_inff();
-  const int64_t end = padded(keys);
-  for (int64_t j = keys; j < end; j++) s[j] = -__builtin_inff();
-  vf top = splat(-__builtin_inff());
-  for (int64_t j = 0; j < end; j += W) top = vmax(top, load(s + j));
-  float most = top[0];
-  for (int i = 1; i < W; i++) most = most > top[i] || most != most ? most : top[i];
-  if (most == -__builtin_inff()) {
+  const int64_t end = padded(keys), limit = !a.mask && !a.keep ? keys : a.mask_cols < keys ? a.mask_cols : keys;
+  vf top = a.mask   ? mask_scores(AddedMask{a.mask + row * a.mask_s, a.mask_t}, s, limit, scale)
+           : a.keep ? mask_scores(KeptKeys{a.keep + row * a.mask_s, a.mask_t}, s, limit, scale)
+                    : mask_scores(NoMask{}, s, limit, scale);
+  for (int64_t j = limit; j < end; j++) s[j] = -kInf;
+  for (int64_t j = limit / W * W; j < end; j += W) top = greater(top, load(s + j));
+  const float most = hmax(top);
+  if (most == -kInf && !any_nan(s, keys)) {
     // Every key is masked out: no weights, rather than NaN.
     for (int64_t j = 0; j < end; j++) s[j] = 0;
     return 0;
   }
   const vf shift = splat(most);
-  vf sum = {};
-  for (int64_t j = 0; j < end; j += W) {
-    const vf e = vexp(load(s + j) - shift);
-    store(s + j, e);
-    sum += e;
+  vf sum0{}, sum1{};
+  for (int64_t j = 0; j < end; j += 2 * W) {
+    const vf e0 = vexp_short(load(s + j) - shift), e1 = vexp_short(load(s + j + W) - shift);
+    store(s + j, e0);
+    store(s + j + W, e1);
+    sum0 += e0;
+    sum1 += e1;
   }
-  return hsum(sum);
+  return hsum(sum0 + sum1);
 }
 
 // A tile of query rows, the keys that some row of it sees, and its scores.
@@ -198,7 +182,7 @@ static void score_row(const AttentionHead& a, int64_t row, float* scores, int64_
     }
     float s = hsum(s0 + s1);
     for (; i < a.d; i++) s += q[i] * k[i];
-    scores[j] = s * a.scale;
+    scores[j] = s;
   }
 }
 

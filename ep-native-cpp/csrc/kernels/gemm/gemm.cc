@@ -95,14 +95,13 @@ static void product(const Gemm& g, int64_t m0, int64_t m1, int64_t p0, int64_t p
     for (int64_t p = p0; p < p1; p++) {
       const float* panel = g.b + p * width * g.k;
       const bool last = p + 1 == p1;
+      // A null target prefetches nothing useful: it stands still on the panel itself.
       const char* next = last ? g.next : reinterpret_cast<const char*>(panel) + panel_bytes;
-      const int64_t ahead = last ? g.next_bytes : panel_bytes;
-      // One line per four k-steps; a null target prefetches nothing useful, so it stands still on the panel itself.
-      const int64_t step = next ? kLine : 0;
-      if (!next) next = reinterpret_cast<const char*>(panel);
-      const char* end = next + (ahead > 0 ? ahead : 0);
+      Ahead ahead{next ? next : reinterpret_cast<const char*>(panel), 0};
+      const char* end = next ? next + (last ? g.next_bytes : panel_bytes) : ahead.next;
       in_parts(b0, b0 + rows, MR, [&](int64_t row, int64_t n) {
-        with_rows<MR>(n, [&](auto count) { tile<count.value, NV>(g, row, p * width, panel, next, next < end ? step : 0); });
+        ahead.step = ahead.next < end ? kLine : 0;
+        with_rows<MR>(n, [&](auto count) { tile<count.value, NV>(g, row, p * width, panel, ahead); });
       });
     }
   });

@@ -28,15 +28,22 @@ static inline int64_t near_rows(int64_t k) {
   return budget < 4 * MR ? 4 * MR : budget;
 }
 
-template <int MR, int NV>
-static inline __attribute__((always_inline)) void tile_product(const float* a, int64_t lda, const float* b, int64_t k, const char*& next, int64_t next_step,
-                                                               vf (&acc)[MR][NV]) {
+// Fetches a stretch of memory into L2, a line at a time; a step of 0 stands still.
+struct Ahead {
+  const char* next;
+  int64_t step;
+  inline __attribute__((always_inline)) void operator()() {
+    prefetch1(next);
+    next += step;
+  }
+};
+
+// acc += A B over k steps. What is done `beside` comes once every four steps: it runs in the shadow of the multiplications.
+template <int MR, int NV, typename Beside>
+static inline __attribute__((always_inline)) void tile_product(const float* a, int64_t lda, const float* b, int64_t k, Beside& beside, vf (&acc)[MR][NV]) {
 #pragma GCC unroll 1
   for (int64_t i = 0; i < k; i++) {
-    if ((i & 3) == 0) {
-      prefetch1(next);
-      next += next_step;
-    }
+    if ((i & 3) == 0) beside();
     vf w[NV];
 #pragma GCC unroll 4
     for (int v = 0; v < NV; v++) w[v] = *reinterpret_cast<const vf*>(b + v * W);
@@ -112,7 +119,7 @@ static inline __attribute__((always_inline)) void put_tile(const Gemm& g, int64_
 
 // Bias, product, epilogue of one tile.
 template <int MR, int NV>
-static void tile(const Gemm& g, int64_t row, int64_t col, const float* panel, const char*& next, int64_t next_step) {
+static void tile(const Gemm& g, int64_t row, int64_t col, const float* panel, Ahead& ahead) {
   vf acc[MR][NV];
 #pragma GCC unroll 4
   for (int v = 0; v < NV; v++) {
@@ -120,7 +127,7 @@ static void tile(const Gemm& g, int64_t row, int64_t col, const float* panel, co
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) acc[r][v] = bias;
   }
-  tile_product<MR, NV>(g.a + row * g.lda, g.lda, panel, g.k, next, next_step, acc);
+  tile_product<MR, NV>(g.a + row * g.lda, g.lda, panel, g.k, ahead, acc);
   put_tile<MR, NV>(g, row, col, acc);
 }
 

@@ -7,16 +7,6 @@ namespace sx {
 namespace SX_ISA {
 namespace {
 
-inline vf greater(vf a, vf b) {
-#if SX_WIDTH == 16
-  return (vf)_mm512_max_ps((__m512)a, (__m512)b);
-#elif SX_WIDTH == 8
-  return (vf)_mm256_max_ps((__m256)a, (__m256)b);
-#else
-  return a > b ? a : b;
-#endif
-}
-
 float row_max(const float* x, int64_t n) {
   vf a = splat(-kInf), b = a, c = a, d = a;
   int64_t i = 0;
