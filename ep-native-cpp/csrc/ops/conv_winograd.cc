@@ -1,5 +1,5 @@
-// Winograd's algorithm for 3x3 convolutions of stride 1: input tiles and weights are transformed, multiplied point by
-// point as matrices, and the products transformed back.
+// Winograd's algorithm for convolutions of stride 1 with three or five taps along one or both axes: input tiles and weights are
+// transformed, multiplied point by point as matrices, and the products transformed back.
 #include <algorithm>
 #include <cmath>
 
@@ -33,27 +33,29 @@ struct WinogradArgs {
   int64_t images, together;          // an image is a phase of a dilated convolution's; how many one chunk takes
   int64_t dilation_h, dilation_w;
   int64_t n_planes, channels, oc, out_blocks, tiles, tile;
-  int64_t points, tile_rows, chunk, chunks;
+  int64_t points, tile_rows, tile_cols, chunk_rows, chunk_cols, row_chunks, col_chunks;
   int64_t v_floats, run_floats, slot_floats;
   bool parallel, by_tiles;  // by_tiles: threads share the transformed input and split the output channels
   decltype(Kernels::winograd_input) input;
   decltype(Kernels::winograd_output) output;
   decltype(Kernels::conv_points) multiply;
-  int64_t jobs() const { return (images + together - 1) / together * chunks; }
+  int64_t jobs() const { return (images + together - 1) / together * row_chunks * col_chunks; }
 };
 
-// Tile rows [row, row + rows) of the images [image, image + images): rows of one, or all rows of several.
+// Tiles of the images [image, image + images): rows, or parts of a row, of one, or all tiles of several.
 struct Chunk {
-  int64_t image, images, row, rows, count, v_step, m_step;
+  int64_t image, images, row, rows, col, cols, count, v_step, m_step;
 };
 
 Chunk chunk_of(const WinogradArgs& a, int64_t index) {
   Chunk c{};
-  c.image = index / a.chunks * a.together;
+  c.image = index / (a.row_chunks * a.col_chunks) * a.together;
   c.images = std::min(a.together, a.images - c.image);
-  c.row = index % a.chunks * a.chunk;
-  c.rows = std::min(a.chunk, a.tile_rows - c.row);
-  c.count = c.images * c.rows * a.in.cols;
+  c.row = index / a.col_chunks % a.row_chunks * a.chunk_rows;
+  c.rows = std::min(a.chunk_rows, a.tile_rows - c.row);
+  c.col = index % a.col_chunks * a.chunk_cols;
+  c.cols = std::min(a.chunk_cols, a.tile_cols - c.col);
+  c.count = c.images * c.rows * c.cols;
   c.v_step = a.n_planes * c.count * 16 + kPad;
   c.m_step = a.tile / 16 * c.count * 16 + kPad;
   return c;
@@ -72,6 +74,8 @@ int64_t to_phase(const WinogradArgs& a, const Chunk& c, int64_t i, int64_t* batc
   t.pixel = a.dilation_w * 16;
   t.row = c.row;
   t.rows = c.rows;
+  t.col = c.col;
+  t.cols = c.cols;
   return at;
 }
 
@@ -82,7 +86,7 @@ void transform_plane(const WinogradArgs& a, const Chunk& c, int64_t plane, float
     int64_t batch;
     const int64_t at = to_phase(a, c, i, &batch, t);
     t.x = a.parts[p.part] + batch * a.part_batch[p.part] + p.offset + at;
-    t.points = v + (plane * c.count + i * c.rows * t.cols) * 16;
+    t.points = v + (plane * c.count + i * c.rows * c.cols) * 16;
     t.step = c.v_step;
     a.input(t);
   }
@@ -113,7 +117,7 @@ void multiply_tile(const WinogradArgs& a, const Chunk& c, int64_t tile, const fl
       const int64_t at = (batch * a.out_blocks + block + b) * a.out.height * a.out.line + first;
       WinogradTiles t = image;
       t.y = a.y + at;
-      t.points = m + (b * c.count + i * c.rows * t.cols) * 16;
+      t.points = m + (b * c.count + i * c.rows * c.cols) * 16;
       t.step = c.m_step;
       t.tail.bias = a.out.tail.bias + (block + b) * 16;
       t.tail.residual = a.out.tail.residual ? a.out.tail.residual + at : nullptr;
@@ -159,27 +163,37 @@ ConvProblem phases_of(const ConvProblem& c) {
   return q;
 }
 
-// How tiles are grouped into chunks: `rows` rows of an image, `chunks` of them, or `together` whole images.
+int64_t points_of(const WinogradForm& f) { return static_cast<int64_t>(f.mh + f.kh - 1) * (f.mw + f.kw - 1); }
+
+int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+// How tiles are grouped into chunks: `rows` x `cols` tiles of an image, or the tiles of `together` whole images.
 struct Chunks {
-  int64_t tile_rows, cols, rows, chunks, together, weights;
+  int64_t tile_rows, tile_cols, rows, cols, row_chunks, col_chunks, together, weights;
+  int64_t of_image() const { return row_chunks * col_chunks; }
 };
 
-Chunks chunks_of(const ConvProblem& q, int m) {
-  const int64_t points = (m + 2) * (m + 2), planes = blocks_of(q.w.c);
+Chunks chunks_of(const ConvProblem& q, const WinogradForm& form) {
+  constexpr int64_t kFewTiles = 12, kPartOfRow = 112;
+  const int64_t points = points_of(form), planes = blocks_of(q.w.c);
   Chunks k{};
   k.weights = points * q.w.c * round_up(q.oc, kernels().conv_tile());
-  k.tile_rows = (q.w.h.out + m - 1) / m;
-  k.cols = (q.w.w.out + m - 1) / m;
-  const int64_t row_floats = points * planes * k.cols * 16, image_floats = row_floats * k.tile_rows;
+  k.tile_rows = parts_of(q.w.h.out, form.mh);
+  k.tile_cols = k.cols = parts_of(q.w.w.out, form.mw);
+  const int64_t tile_floats = points * planes * 16, row_floats = tile_floats * k.tile_cols, image_floats = row_floats * k.tile_rows;
   k.rows = std::min(k.tile_rows, std::max<int64_t>(1, kCacheFloats / row_floats));
   // Few tiles leave the register tile half empty and read all weights again for the next chunk.
-  while (k.rows < k.tile_rows && k.rows * k.cols < 12) k.rows++;
+  while (k.rows < k.tile_rows && k.rows * k.tile_cols < kFewTiles) k.rows++;
   const int64_t room = k.weights > kLargeWeights ? kSharedFloats : kCacheFloats;
   if (room == kSharedFloats && image_floats < room) k.rows = k.tile_rows;
-  k.chunks = (k.tile_rows + k.rows - 1) / k.rows;
-  k.rows = (k.tile_rows + k.chunks - 1) / k.chunks;
-  k.chunks = (k.tile_rows + k.rows - 1) / k.rows;
-  k.together = k.chunks > 1 ? 1 : std::min(q.w.n, std::max<int64_t>(1, room / image_floats));
+  if (k.rows == 1 && row_floats > room) k.cols = std::min(k.tile_cols, std::max(kPartOfRow, room / tile_floats));
+  k.row_chunks = parts_of(k.tile_rows, k.rows);
+  k.rows = parts_of(k.tile_rows, k.row_chunks);
+  k.row_chunks = parts_of(k.tile_rows, k.rows);
+  k.col_chunks = parts_of(k.tile_cols, k.cols);
+  k.cols = parts_of(k.tile_cols, k.col_chunks);
+  k.col_chunks = parts_of(k.tile_cols, k.cols);
+  k.together = k.of_image() > 1 ? 1 : std::min(q.w.n, std::max<int64_t>(1, room / image_floats));
   return k;
 }
 
@@ -195,47 +209,54 @@ double part_inside(const Axis& a) {
 // Cycles that a form takes, roughly: products at the register tile's rate or weights at that of memory, and transforms.
 double direct_cycles(const ConvProblem& c, double flops_per_cycle) {
   const double products = part_inside(c.w.h) * part_inside(c.w.w) * c.flops() / flops_per_cycle / 0.9 * static_cast<double>(round_up(c.oc, 16)) / static_cast<double>(c.oc);
-  return std::max(products, static_cast<double>(c.w.c * round_up(c.oc, 16) * 36) / kBytesPerCycle);
+  return std::max(products, static_cast<double>(c.w.c * round_up(c.oc, 16) * c.taps() * 4) / kBytesPerCycle);
 }
 
-double winograd_cycles(const ConvProblem& q, int m, double flops_per_cycle) {
+double winograd_cycles(const ConvProblem& q, const WinogradForm& form, double flops_per_cycle) {
   constexpr double kTransform = 5;  // per point and block of 16 channels
-  const Chunks k = chunks_of(q, m);
+  const Chunks k = chunks_of(q, form);
   const double images = static_cast<double>(q.w.n), channels = static_cast<double>(q.w.c), oc = static_cast<double>(round_up(q.oc, 16));
-  const double tiles = static_cast<double>(k.tile_rows * k.cols), points = (m + 2) * (m + 2);
+  const double tiles = static_cast<double>(k.tile_rows * k.tile_cols), points = static_cast<double>(points_of(form));
   // Register tiles of 4 pixels are the least that keep the FMAs busy.
   const double rows = std::max(tiles * images, 4.0);
-  const double readings = k.weights > kL3Floats ? static_cast<double>((q.w.n + k.together - 1) / k.together * k.chunks) : 1;
+  const double readings = k.weights > kL3Floats ? static_cast<double>((q.w.n + k.together - 1) / k.together * k.of_image()) : 1;
   const double product = std::max(rows * points * channels * oc * 2 / flops_per_cycle / 0.85, readings * points * channels * oc * 4 / kBytesPerCycle);
   return product + images * tiles * points * kTransform * (channels + oc) / 16 * 32 / flops_per_cycle / 8;
 }
 
-// The form that takes least, 0 for a direct convolution.
-int choose(const ConvProblem& c, const ConvProblem& q) {
+// The form that takes least, null for a direct convolution.
+const WinogradForm* choose(const ConvProblem& c, const ConvProblem& q) {
   const double flops_per_cycle = kernels().conv_tile() == 32 ? 64 : kernels().conv_tile_pixels() == 6 ? 32 : 8;
   double least = direct_cycles(c, flops_per_cycle);
-  int best = 0;
-  for (int m : {2, 4}) {
-    const double cycles = winograd_cycles(q, m, flops_per_cycle);
-    if (cycles < least) best = m, least = cycles;
+  const WinogradForm* best = nullptr;
+  for (const WinogradForm& form : kWinogradForms) {
+    if (form.kh != q.w.h.kernel || form.kw != q.w.w.kernel) continue;
+    const double cycles = winograd_cycles(q, form, flops_per_cycle);
+    if (cycles < least) best = &form, least = cycles;
   }
   return best;
 }
 
-bool takes(const Axis& a) { return a.kernel == 3 && a.stride == 1 && a.begin % a.dilation == 0; }
+bool takes(const Axis& a) { return a.stride == 1 && a.begin % a.dilation == 0; }
+
+std::string name_of(const WinogradForm& f) {
+  std::string name = "winograd";
+  for (int n : {f.mh, f.kh, f.mw, f.kw}) name += std::to_string(n) + ":";
+  return name;
+}
 
 }  // namespace
 
 bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
-  if (c.group != 1 || c.shuffle != 1 || c.w.spatial != 2 || !takes(c.w.h) || !takes(c.w.w)) return false;
+  if (c.group != 1 || c.shuffle != 1 || c.w.spatial > 2 || !takes(c.w.h) || !takes(c.w.w)) return false;
   if (!p.is_const(kW) || p.has(kPreScale) || !p.option("winograd", 1) || c.w.c < 8 || c.oc < 8) return false;
   const ConvProblem q = phases_of(c);
-  const int m = choose(c, q);
-  if (m == 0) return false;
-  const int64_t tile = kernels().conv_tile(), tiles = (c.oc + tile - 1) / tile, points = (m + 2) * (m + 2);
-  const auto u = p.pack(kW, "winograd" + std::to_string(m) + ":" + std::to_string(tile), [&](const void* data) {
+  const WinogradForm* form = choose(c, q);
+  if (!form) return false;
+  const int64_t tile = kernels().conv_tile(), tiles = (c.oc + tile - 1) / tile, points = points_of(*form);
+  const auto u = p.pack(kW, name_of(*form) + std::to_string(tile), [&](const void* data) {
     auto buffer = lasting_buffer(static_cast<size_t>(tiles * points * c.w.c * tile) * sizeof(float));
-    kernels().winograd_weights(static_cast<const float*>(data), static_cast<float*>(buffer->data), c.oc, c.w.c, m);
+    kernels().winograd_weights(static_cast<const float*>(data), static_cast<float*>(buffer->data), c.oc, c.w.c, *form);
     return buffer;
   });
   std::vector<Place> parts;
@@ -255,7 +276,7 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   shape.n_planes = static_cast<int64_t>(planes.size());
   shape.run_floats = round_up((shape.n_planes + 1) * static_cast<int64_t>(sizeof(ConvRun) / sizeof(float)), 16);
   shape.channels = c.w.c;
-  const Chunks k = chunks_of(q, m);
+  const Chunks k = chunks_of(q, *form);
   shape.images = q.w.n;
   shape.together = k.together;
   shape.dilation_h = c.w.h.dilation;
@@ -265,7 +286,7 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   shape.tiles = tiles;
   shape.tile = tile;
   shape.points = points;
-  shape.in.m = shape.out.m = m;
+  shape.in.form = shape.out.form = *form;
   shape.in.height = c.w.h.in;
   shape.in.width = c.w.w.in;
   shape.in.line = c.w.w.in * 16;
@@ -275,12 +296,14 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   shape.out.width = c.w.w.out;
   shape.out.line = c.w.w.out * 16;
   shape.tile_rows = k.tile_rows;
-  shape.in.cols = shape.out.cols = k.cols;
-  shape.chunk = k.rows;
-  shape.chunks = k.chunks;
+  shape.tile_cols = k.tile_cols;
+  shape.chunk_rows = k.rows;
+  shape.chunk_cols = k.cols;
+  shape.row_chunks = k.row_chunks;
+  shape.col_chunks = k.col_chunks;
   shape.parallel = p.threads() > 1 && worth_parallel(0, c.flops());
   shape.by_tiles = shape.parallel && shape.jobs() < 2 * p.threads();
-  const int64_t count = shape.together * shape.chunk * shape.in.cols;
+  const int64_t count = shape.together * k.rows * k.cols;
   shape.v_floats = round_up(points * (shape.n_planes * count * 16 + kPad), 16);
   const int64_t own = shape.run_floats + points * (tile * count + kPad), slots = shape.parallel ? p.threads() : 1;
   shape.slot_floats = round_up(own + (shape.by_tiles ? 0 : shape.v_floats), 16);

@@ -10,7 +10,7 @@ OPTIONS = {
     "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)"),
     "isa": Option(str, "", "instruction set: baseline, avx2, avx512, avx512_vnni (empty: the best here)"),
     "deterministic": Option(bool, True, "the same bits for the same threads and instruction set; the engine always works so"),
-    "winograd": Option(bool, True, "3x3 convolutions by Winograd's algorithm where it pays (relative error up to 1e-5)"),
+    "winograd": Option(bool, True, "convolutions of 3 or 5 taps by Winograd's algorithm where it pays (relative error up to 1e-5)"),
     "strassen": Option(bool, True, "large products with constant weights by Strassen's algorithm (doubles the rounding error)"),
     "precision": Option(
         str, "fp32", "bf16: constant weights of MatMul and Gemm are kept as bfloat16, sums stay float32", choices=("fp32", "bf16")

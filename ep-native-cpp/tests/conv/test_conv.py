@@ -122,6 +122,37 @@ def test_winograd(net, normal, case):
     net.check([node], feeds, weights, rtol=4e-6, winograd=False)
 
 
+# Along one axis, and of five taps: channels, outputs, size, kernel, pads, dilations.
+FORMS = {
+    "three_of_a_row": (32, 40, (9, 33), (1, 3), (0, 1, 0, 1), (1, 1)),
+    "three_of_a_column": (32, 24, (34, 9), (3, 1), (1, 0, 2, 0), (1, 1)),
+    "five_of_a_row": (48, 32, (7, 31), (1, 5), (0, 2, 0, 2), (1, 1)),
+    "five_of_a_column": (24, 32, (31, 10), (5, 1), (0, 0, 0, 0), (1, 1)),
+    "five_by_five": (32, 40, (21, 18), (5, 5), (2, 2, 2, 2), (1, 1)),
+    "dilated_row": (32, 32, (6, 40), (1, 3), (0, 4, 0, 4), (1, 4)),
+    "one_column": (64, 64, (90, 1), (5, 1), (2, 0, 2, 0), (1, 1)),
+    "sequence": (64, 72, (77,), (3,), (1, 1), (1,)),
+    "long_sequence": (256, 48, (2100,), (5,), (0, 0), (1,)),
+    "dilated_sequence": (32, 32, (200,), (3,), (8, 8), (8,)),
+}
+
+
+@pytest.mark.parametrize("case", FORMS.values(), ids=FORMS.keys())
+def test_winograd_of_other_forms(net, normal, case):
+    c, o, size, kernel, pads, dilations = case
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, dilations=dilations),
+        helper.make_node("Add", ["c", "r"], ["s"]),
+        helper.make_node("LeakyRelu", ["s"], ["y"]),
+    ]
+    n = len(size)
+    out = [d + a + b - (k - 1) * e for d, a, b, k, e in zip(size, pads[:n], pads[n:], kernel, dilations, strict=True)]
+    weights = {"w": normal(o, c, *kernel), "b": normal(o)}
+    net.check(nodes[:1], {"x": normal(2, c, *size)}, weights, outputs=["c"], rtol=2e-5)
+    net.check(nodes[:1], {"x": normal(2, c, *size)}, weights, outputs=["c"], rtol=4e-6, winograd=False)
+    net.check(nodes, {"x": normal(2, c, *size), "r": normal(2, o, *out)}, weights, rtol=2e-5)
+
+
 DILATED = {
     "squares": (32, 40, (32, 32), (2, 2), (2, 2, 2, 2), 2),
     "odd": (24, 20, (27, 33), (2, 4), (2, 4, 2, 4), 1),

@@ -113,18 +113,27 @@ struct BlockCopy {
   int64_t channels, pixels;
 };
 
-// Tiles of Winograd's F(m x m, 3 x 3), m = 2 or 4, of one plane: tile rows [row, row + rows) of `cols` tiles each. Point p of
-// tile t (counted from `row` on) has its 16 channels at points + p * step + 16 t.
+// Minimal filtering F(m, taps) along the height and the width: a tile of mh x mw outputs from (mh + kh - 1) x (mw + kw - 1)
+// inputs, which are as many points. An axis with one tap has m = 1.
+struct WinogradForm {
+  int32_t mh, kh, mw, kw;
+};
+
+// The forms that there are. Three taps make two or four outputs, five taps two.
+constexpr WinogradForm kWinogradForms[] = {{4, 3, 4, 3}, {2, 3, 2, 3}, {2, 5, 2, 5}, {1, 1, 4, 3}, {1, 1, 2, 3}, {1, 1, 2, 5}, {4, 3, 1, 1}, {2, 3, 1, 1}, {2, 5, 1, 1}};
+
+// Tiles of a form, of one plane: tile rows [row, row + rows) and columns [col, col + cols). Point p of tile t (counted from the
+// first on) has its 16 channels at points + p * step + 16 t.
 struct WinogradTiles {
   const float* x;  // input transform: the plane
   float* y;        // output transform: the plane
   float* points;
   int64_t step;
-  int64_t row, rows, cols;
+  int64_t row, rows, col, cols;
   int64_t height, width;  // of the plane
   int64_t line, pixel;    // floats from row to row and from pixel to pixel: a dilated convolution sees every d-th
   int64_t pad_top, pad_left;
-  int32_t m;
+  WinogradForm form;
   ConvTail tail;  // bias and residual of the plane
 };
 
