@@ -1,4 +1,4 @@
-"""A model as its file has it: protobuf, with its large weights left out."""
+"""A model as its file has it, or nearly so: protobuf."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 from collections import Counter
 from typing import Any
 
-from sardonyx.errors import InvalidModel
+from sardonyx.errors import InvalidModel, SardonyxError
 from sardonyx.ir import wire
+from sardonyx.ir.graph import Model
 from sardonyx.ir.load import map_file
+from sardonyx.ir.save import to_proto
 
-__all__ = ["operators", "skeleton", "tensor_names"]
+__all__ = ["near_proto", "operators", "skeleton", "tensor_names"]
 
 
 def skeleton(model: Any) -> Any:
@@ -48,3 +50,11 @@ def operators(model: Any) -> Counter[str]:
                 stack += [attribute.g] if attribute.HasField("g") else []
                 stack += attribute.graphs
     return counts
+
+
+def near_proto(model: Model) -> Any:
+    """The ModelProto of a loaded model or of a part of one, in the opset of its file; in a newer one if it cannot be written in that."""
+    try:
+        return to_proto(model, opset=model.opsets.get("", 1))
+    except SardonyxError:
+        return to_proto(model)
