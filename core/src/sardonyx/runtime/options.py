@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sardonyx.errors import InvalidInput
+from sardonyx.runtime.log import warn_once
 
 __all__ = [
     "ExecutionMode",
@@ -56,11 +57,21 @@ class ExecutionOrder(enum.IntEnum):
     MEMORY_EFFICIENT = 2
 
 
+def _threads_of(variable: str) -> int:
+    """The number of threads that an environment variable asks for; 0 where it asks for none, with a warning if it is no number."""
+    text = os.environ.get(variable, "").strip()
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if text:
+        warn_once(f"{variable}={text!r} is ignored: it is a number of threads, 0 or empty for the default")
+    return 0
+
+
 def default_threads() -> int:
     """Usable processors: the smaller of the affinity mask and the container's CPU quota (cgroup v2 or v1), at least 1."""
-    env = os.environ.get("SARDONYX_NUM_THREADS", "")
-    if env.isdigit() and int(env) > 0:
-        return int(env)
+    asked = _threads_of("SARDONYX_NUM_THREADS")
+    if asked:
+        return asked
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cgroup_quota()
     return max(1, min(count, quota)) if quota else max(1, count)
@@ -186,8 +197,7 @@ class SessionOptions:
         """Threads for one operator: as set, or the processors this process may use."""
         if self.intra_op_num_threads:
             return int(self.intra_op_num_threads)
-        env = os.environ.get("ORT_INTRA_OP_NUM_THREADS", "")
-        return int(env) if env.isdigit() and int(env) > 0 else default_threads()
+        return _threads_of("ORT_INTRA_OP_NUM_THREADS") or default_threads()
 
 
 class RunOptions:
