@@ -9,7 +9,7 @@ import numpy as np
 
 from sardonyx.cli.write_files import writing
 from sardonyx.errors import InvalidInput
-from sardonyx.ir.save import replacing
+from sardonyx.ir.replacing import replacing
 
 __all__ = ["save_values"]
 
