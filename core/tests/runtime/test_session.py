@@ -299,3 +299,17 @@ def test_options_of_another_type(model):
         open_session(model, 7)
     with pytest.raises(InvalidInput, match=r"run_options is a RunOptions.*dict"):
         open_session(model).run(None, {"x": X}, {})
+
+
+def test_elements_of_a_sequence_that_is_fed_are_copied(make_model):
+    sequence = onnx.helper.make_tensor_sequence_value_info
+    nodes = [onnx.helper.make_node("SequenceAt", ["s", "i"], ["y"]), onnx.helper.make_node("Identity", ["s"], ["t"])]
+    inputs = [sequence("s", TensorProto.FLOAT, None), onnx.helper.make_tensor_value_info("i", onnx.TensorProto.INT64, [])]
+    session = sardonyx.InferenceSession(make_model(nodes, inputs, ["y", sequence("t", TensorProto.FLOAT, None)]), providers=["cpu"])
+    base = np.zeros(6, np.float32)
+    given = [np.ones(3, np.float32), base[:2]]
+    for i in (0, 1):
+        y, t = session.run(None, {"s": given, "i": np.array(i)})
+        np.testing.assert_array_equal(y, given[i])
+        assert not any(np.shares_memory(a, b) for a in (y, *t) for b in given)
+        assert not any(np.shares_memory(y, a) for a in t)
