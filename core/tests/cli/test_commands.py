@@ -4,9 +4,11 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from sardonyx.cli.app import COMMANDS
+from sardonyx.ep import custom_op
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -255,3 +257,42 @@ def test_conformance_says_what_to_install(cli, monkeypatch):
     result = cli("conformance", "cpu")
     assert result.status == 2
     assert "pip install sardonyx-conformance" in result.err
+
+
+def test_an_output_called_file_is_saved_and_read(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    value = onnx.helper.make_tensor_value_info
+    nodes = [onnx.helper.make_node("Neg", ["allow_pickle"], ["file"])]
+    graph = onnx.helper.make_graph(nodes, "g", [value("allow_pickle", 1, [2])], [value("file", 1, [2])])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), "m.onnx")
+    assert cli("run", "m.onnx", "--ep", "cpu", "-i", "[1, 2]", "--outputs", "file", "--save", "out.npz").status == 0
+    with np.load("out.npz") as saved:
+        assert saved["file"].tolist() == [-1, -2]
+
+
+def test_check_knows_custom_operators(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Half", ["x"], ["y"], domain="ours")], "g", [value("x", 1, [2])], [value("y", 1, [2])]
+    )
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("ours", 1)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), "m.onnx")
+    assert cli("check", "m.onnx", "--ep", "cpu").status == 1
+
+    @custom_op("ours", "Half", dtypes=[0])
+    def half(x):
+        return x / 2
+
+    try:
+        assert cli("check", "m.onnx", "--ep", "cpu").out.endswith("Every node can run here (cpu).\n")
+    finally:
+        half.unregister()
+
+
+def test_doctor_says_which_variable_counts(cli, monkeypatch):
+    monkeypatch.delenv("ORT_INTRA_OP_NUM_THREADS", raising=False)
+    for variable, threads in (("SARDONYX_NUM_THREADS", 3), ("ORT_INTRA_OP_NUM_THREADS", 5)):
+        monkeypatch.setenv(variable, str(threads))
+        facts = json.loads(cli("doctor", "--json").out)["threads"]
+        assert (facts["used"], facts["limited_by"]) == (threads, variable)

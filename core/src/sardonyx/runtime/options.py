@@ -20,6 +20,7 @@ __all__ = [
     "SessionOptions",
     "cgroup_quota",
     "default_threads",
+    "threads_of",
 ]
 
 
@@ -57,7 +58,7 @@ class ExecutionOrder(enum.IntEnum):
     MEMORY_EFFICIENT = 2
 
 
-def _threads_of(variable: str) -> int:
+def threads_of(variable: str) -> int:
     """The number of threads that an environment variable asks for; 0 where it asks for none, with a warning if it is no number."""
     text = os.environ.get(variable, "").strip()
     if text.isascii() and text.isdigit():
@@ -69,7 +70,7 @@ def _threads_of(variable: str) -> int:
 
 def default_threads() -> int:
     """Usable processors: the smaller of the affinity mask and the container's CPU quota (cgroup v2 or v1), at least 1."""
-    asked = _threads_of("SARDONYX_NUM_THREADS")
+    asked = threads_of("SARDONYX_NUM_THREADS")
     if asked:
         return asked
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -197,7 +198,7 @@ class SessionOptions:
         """Threads for one operator: as set, or the processors this process may use."""
         if self.intra_op_num_threads:
             return int(self.intra_op_num_threads)
-        return _threads_of("ORT_INTRA_OP_NUM_THREADS") or default_threads()
+        return threads_of("ORT_INTRA_OP_NUM_THREADS") or default_threads()
 
 
 class RunOptions:

@@ -13,9 +13,11 @@ import numpy as np
 from sardonyx.errors import SardonyxError
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Model, Node, Value
+from sardonyx.ir.replacing import replacing
 from sardonyx.ir.save import save
 from sardonyx.ir.types import TensorType
 from sardonyx.tools.difference import value_text
+from sardonyx.tools.npz import write_npz
 from sardonyx.tools.original import near_proto
 
 __all__ = ["Piece", "minimize", "write_piece"]
@@ -92,7 +94,8 @@ def write_piece(piece: Piece, path: str) -> list[str]:
         save(cut, path)
     arrays = {k: v for k, v in piece.feeds.items() if isinstance(v, np.ndarray)}
     inputs = os.path.splitext(path)[0] + ".npz"
-    np.savez(inputs, **arrays)  # type: ignore[arg-type]
+    with replacing(inputs) as f:
+        write_npz(f, arrays)
     return [path, inputs]
 
 

@@ -23,13 +23,14 @@ def skeleton(model: Any) -> Any:
     if hasattr(model, "opset_import"):
         return model
     is_path = isinstance(model, (str, os.PathLike))
-    buffer = map_file(os.fspath(model)) if is_path else bytes(model)
+    what = os.fspath(model) if is_path else "the given bytes"
+    buffer = map_file(what) if is_path else bytes(model)
     try:
         return onnx.ModelProto.FromString(wire.split(buffer)[0])
-    except InvalidModel:
-        raise
+    except InvalidModel as e:
+        raise type(e)(f"{what}: {e}") from None
     except Exception as e:
-        raise InvalidModel(f"{model if is_path else 'the given bytes'} is not a valid ONNX model: {e}") from e
+        raise InvalidModel(f"{what} is not a valid ONNX model: {e}") from e
 
 
 def tensor_names(model: Any) -> set[str]:
