@@ -219,6 +219,12 @@ def test_external_data_in_memory(model, tmp_path):
     options = sardonyx.SessionOptions()
     options.add_external_initializers_from_files_in_memory(["weights.bin"], [weights], [len(weights)])
     np.testing.assert_array_equal(open_session(path.read_bytes(), options).run(None, {"x": X})[0], 2 * np.sqrt(X))
+    # The length is in bytes, whatever the buffer's elements are.
+    options = sardonyx.SessionOptions()
+    buffer = np.frombuffer(weights + bytes(8), np.float32)
+    options.add_external_initializers_from_files_in_memory(["weights.bin"], [buffer], [len(weights)])
+    assert options._external["weights.bin"] == weights
+    np.testing.assert_array_equal(open_session(path.read_bytes(), options).run(None, {"x": X})[0], 2 * np.sqrt(X))
 
 
 def test_external_data_may_not_leave_the_folder(model, tmp_path):

@@ -170,7 +170,7 @@ class SessionOptions:
     def add_external_initializers_from_files_in_memory(self, names: list[str], buffers: list[Any], lengths: list[int]) -> None:
         """Give the contents of external data files: location -> the first `length` bytes of a buffer."""
         for name, buffer, length in zip(names, buffers, lengths, strict=True):
-            self._external[name] = memoryview(buffer)[:length]
+            self._external[name] = memoryview(buffer).cast("B")[:length]
 
     def register_custom_ops(self, *sources: Any) -> None:
         """Custom operators for this session: what @sardonyx.custom_op makes, lists of such, modules, or names of modules.
