@@ -41,6 +41,8 @@ MISTAKES = [
     (["explain", "digits.onnx", "--html", "no/such/folder.html"], 2, ["no/such/folder.html: No such file"]),
     (["profile", "digits.onnx", "--random", "--trace", "no/such/folder.json"], 2, ["--trace no/such/folder.json: No such file"]),
     (["run", "digits.onnx", "--ep", ","], 2, ["names no provider"]),
+    (["check", "digits.onnx", "--ep", ","], 2, ["names no provider"]),
+    (["run", "digits.onnx", "--dims", "n=²"], 2, ["--dims", "is not of the form"]),
     (["run", "digits.onnx", "--seed", "-5"], 2, ["--seed", "x>=0"]),
     (["bench", "digits.onnx", "--random", "--seconds", "nan"], 2, ["--seconds", "finite"]),
     (["compare", "digits.onnx", "--random", "--rtol", "nan"], 2, ["--rtol", "finite"]),

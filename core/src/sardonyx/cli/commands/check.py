@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sardonyx.cli import show
-from sardonyx.cli.options import INSTALL, json_option, model_argument, split_names
+from sardonyx.cli.options import INSTALL, json_option, model_argument, provider_names
 from sardonyx.ep.provider import Provider
 from sardonyx.errors import NotSupported
 from sardonyx.ir.custom import inferring
@@ -40,7 +40,7 @@ def command(model: str, ep: str | None, strict: bool, as_json: bool) -> int:
         custom = CustomOps(())
         with inferring(custom.infer):
             loaded = load(model, strict=strict)
-        names = split_names(ep) if ep else discovery.available()
+        names = discovery.available() if ep is None else provider_names(ep)
         states = [s for name in names for s in discovery.find(name)]
         providers = [s.info.create(s.info.check_options({})) for s in states if s.info is not None]
         if any(custom.nodes(loaded.graph)):
