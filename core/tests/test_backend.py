@@ -40,6 +40,7 @@ def test_too_many_inputs():
 def test_run_node():
     """One node, of the newest version or of an old one; absent inputs are not given."""
     np.testing.assert_array_equal(backend.run_node(helper.make_node("Sub", ["p", "q"], ["r"]), [A, B])[0], A - B)
+    assert backend.run_node(helper.make_node("Add", ["p", "p"], ["r"]), [A, A])[0].tolist() == (A + A).tolist()
     clip = helper.make_node("Clip", ["x", "", "high"], ["y"])
     assert backend.run_node(clip, [A, np.float32(0)])[0].tolist() == [[0, -2]]
     softmax = helper.make_node("Softmax", ["x"], ["y"], axis=0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -106,3 +109,17 @@ def test_threads_that_do_not_spin(spin):
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     plain, other = (session([node], x, {"w": w}, 2, **o).run(None, {"x": x})[0] for o in ({}, {"spin": spin}))
     np.testing.assert_array_equal(plain, other)
+
+
+@pytest.mark.parametrize("isa", ["avx9", "AVX2", "neon"])
+def test_a_wrong_instruction_set_is_said(isa: str) -> None:
+    env = {**os.environ, "SARDONYX_NATIVE_ISA": isa}
+    code = "import sardonyx; print([s.reason for s in sardonyx.providers() if s.name == 'native'][0])"
+    reason = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+    assert f"SARDONYX_NATIVE_ISA='{isa}' in the environment: no instruction set is called '{isa}'; choose of baseline, avx2" in reason
+    for asked, status, text in (
+        ([], 0, "note: provider 'native' is left out: SARDONYX_NATIVE_ISA="),
+        (["--ep", "native"], 1, "error: provider 'native' cannot be used: SARDONYX_NATIVE_ISA="),
+    ):
+        demo = subprocess.run([sys.executable, "-m", "sardonyx", "demo", *asked], env=env, capture_output=True, text=True, check=False)
+        assert (demo.returncode, demo.stderr.count(text)) == (status, 1)

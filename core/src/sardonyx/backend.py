@@ -80,14 +80,15 @@ class SardonyxBackend(Backend):
             raise InvalidInput(f"{node.op_type} has {len(names)} inputs, {len(arrays)} were given")
         domain = "" if node.domain == "ai.onnx" else node.domain
         version = kwargs.pop("opset_version", None) or (onnx.defs.onnx_opset_version() if domain == "" else 1)
+        feeds = dict(zip(names, arrays, strict=True))
         graph = helper.make_graph(
             [node],
             "node",
-            [helper.make_tensor_value_info(n, to_onnx(x.dtype), x.shape) for n, x in zip(names, arrays, strict=True)],
+            [helper.make_tensor_value_info(n, to_onnx(x.dtype), x.shape) for n, x in feeds.items()],
             [onnx.ValueInfoProto(name=n) for n in node.output if n],
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, version)])
-        return cls.prepare(model, device, **kwargs).run(dict(zip(names, arrays, strict=True)))
+        return cls.prepare(model, device, **kwargs).run(feeds)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

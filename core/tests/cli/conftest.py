@@ -1,10 +1,13 @@
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from sardonyx.cli import main
+from sardonyx.ep import KernelSet, Provider, ProviderInfo, hook
+from sardonyx.runtime import discovery
 
 
 class Result(NamedTuple):
@@ -39,3 +42,23 @@ def folder(_demo_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (tmp_path / file.name).write_bytes(file.read_bytes())
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def _wrong_relu() -> Iterator[None]:
+    """A provider `wrong` of Relu whose result is a little off."""
+    kernels = KernelSet()
+    kernels.add("Relu")(lambda xp, x: xp.maximum(x, 0) * xp.float32(1.01))
+
+    class Wrong(Provider):
+        pass
+
+    def sardonyx_provider() -> ProviderInfo:
+        return ProviderInfo(name="wrong", create=Wrong, priority=-1)
+
+    Wrong.kernels = kernels
+    module = types.ModuleType("wrong")
+    module.sardonyx_provider = hook(sardonyx_provider)  # type: ignore[attr-defined]
+    discovery.register("wrong", module)
+    yield
+    discovery.unregister("wrong")

@@ -4,9 +4,11 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from sardonyx.cli.app import COMMANDS
+from sardonyx.ep import custom_op
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -149,22 +151,24 @@ def test_profile_writes_html(cli, folder):
     assert '"runs":2' in page
 
 
+@pytest.mark.usefixtures("_wrong_relu")
 def test_compare_has_a_status_and_says_where(cli, folder):
-    exact = ("compare", "digits.onnx", "--ep", "cpu", "-i", "digits.npy", "--against", "onnx.reference", "--rtol", "0", "--atol", "0")
-    result = cli(*exact)
+    wrong = ("compare", "digits.onnx", "--ep", "wrong,cpu", "-i", "digits.npy", "--against", "onnx.reference")
+    result = cli(*wrong)
     assert result.status == 1
-    assert "first difference: tensor 'conv2d_0_out' (float[10, 16, 8, 8]) of node 'conv2d_0' (Conv) on cpu" in result.out
-    facts = json.loads(cli(*exact, "--json").out)
-    assert (facts["ok"], facts["first"]["node"]) == (False, "conv2d_0")
+    assert "first difference: tensor 'relu_1_out' (float[10, 16, 8, 8]) of node 'relu_1' (Relu) on wrong" in result.out
+    facts = json.loads(cli(*wrong, "--json").out)
+    assert (facts["ok"], facts["first"]["node"]) == (False, "relu_1")
     assert facts["differ"] == sum(not r["ok"] for r in facts["rows"])
     result = cli("compare", "digits.onnx", "--ep", "cpu", "--random", "--against", "onnx.reference", "--all")
     assert result.status == 0
     assert result.out.count("float[") == 13
 
 
+@pytest.mark.usefixtures("_wrong_relu")
 def test_bisect_writes_the_smallest_model(cli, folder):
-    exact = ("bisect", "digits.onnx", "--ep", "cpu", "-i", "digits.npy", "--against", "onnx.reference", "--rtol", "0", "--atol", "0")
-    result = cli(*exact, "--out", "smallest.onnx")
+    wrong = ("bisect", "digits.onnx", "--ep", "wrong,cpu", "-i", "digits.npy", "--against", "onnx.reference")
+    result = cli(*wrong, "--out", "smallest.onnx")
     assert result.status == 1
     assert "culprit: a node" in result.out
     assert "wrote smallest.onnx, smallest.npz" in result.out
@@ -253,3 +257,42 @@ def test_conformance_says_what_to_install(cli, monkeypatch):
     result = cli("conformance", "cpu")
     assert result.status == 2
     assert "pip install sardonyx-conformance" in result.err
+
+
+def test_an_output_called_file_is_saved_and_read(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    value = onnx.helper.make_tensor_value_info
+    nodes = [onnx.helper.make_node("Neg", ["allow_pickle"], ["file"])]
+    graph = onnx.helper.make_graph(nodes, "g", [value("allow_pickle", 1, [2])], [value("file", 1, [2])])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), "m.onnx")
+    assert cli("run", "m.onnx", "--ep", "cpu", "-i", "[1, 2]", "--outputs", "file", "--save", "out.npz").status == 0
+    with np.load("out.npz") as saved:
+        assert saved["file"].tolist() == [-1, -2]
+
+
+def test_check_knows_custom_operators(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Half", ["x"], ["y"], domain="ours")], "g", [value("x", 1, [2])], [value("y", 1, [2])]
+    )
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("ours", 1)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), "m.onnx")
+    assert cli("check", "m.onnx", "--ep", "cpu").status == 1
+
+    @custom_op("ours", "Half", dtypes=[0])
+    def half(x):
+        return x / 2
+
+    try:
+        assert cli("check", "m.onnx", "--ep", "cpu").out.endswith("Every node can run here (cpu).\n")
+    finally:
+        half.unregister()
+
+
+def test_doctor_says_which_variable_counts(cli, monkeypatch):
+    monkeypatch.delenv("ORT_INTRA_OP_NUM_THREADS", raising=False)
+    for variable, threads in (("SARDONYX_NUM_THREADS", 3), ("ORT_INTRA_OP_NUM_THREADS", 5)):
+        monkeypatch.setenv(variable, str(threads))
+        facts = json.loads(cli("doctor", "--json").out)["threads"]
+        assert (facts["used"], facts["limited_by"]) == (threads, variable)

@@ -41,6 +41,8 @@ MISTAKES = [
     (["explain", "digits.onnx", "--html", "no/such/folder.html"], 2, ["no/such/folder.html: No such file"]),
     (["profile", "digits.onnx", "--random", "--trace", "no/such/folder.json"], 2, ["--trace no/such/folder.json: No such file"]),
     (["run", "digits.onnx", "--ep", ","], 2, ["names no provider"]),
+    (["check", "digits.onnx", "--ep", ","], 2, ["names no provider"]),
+    (["run", "digits.onnx", "--dims", "n=²"], 2, ["--dims", "is not of the form"]),
     (["run", "digits.onnx", "--seed", "-5"], 2, ["--seed", "x>=0"]),
     (["bench", "digits.onnx", "--random", "--seconds", "nan"], 2, ["--seconds", "finite"]),
     (["compare", "digits.onnx", "--random", "--rtol", "nan"], 2, ["--rtol", "finite"]),
@@ -145,11 +147,11 @@ def test_out_of_memory_is_no_fault_of_sardonyx(cli, folder, monkeypatch):
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(cli, folder, monkeypatch):
     (folder / "out.npz").write_text("old")
 
-    def full(file, **arrays):
+    def full(file, arrays):
         file.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr("sardonyx.cli.save_values.write_npz", full)
     result = cli("run", "digits.onnx", "--random", "--save", "out.npz")
     assert result.status == 2
     assert "--save out.npz: No space left" in result.err

@@ -139,6 +139,19 @@ def test_loop_and_scan():
     assert {v.dtype for v in loaded.graph.outputs} == {F32}
 
 
+def test_a_branch_of_unknown_type_leaves_the_shape_of_an_if_open():
+    m = load(
+        parser.parse_model("""
+            <ir_version: 8, opset_import: ["" : 17, "my" : 1]>
+            g (bool c, float[2] x) => (y) {
+                y = If (c) <then_branch = a () => (r) { r = Neg (x) }, else_branch = b () => (s) { s = my.Op (x) }>
+            }
+        """)
+    )
+    infer_graph(m.graph)
+    assert m.graph.outputs[0].type == TensorType(F32)
+
+
 def test_news_are_what_makes_a_node_worth_another_try(monkeypatch):
     """Nodes whose inputs brought nothing new are not asked again."""
     tried = []

@@ -1,5 +1,6 @@
 """What concerns the whole process: logging, seeds, threads, operators, compiling, plug-ins and custom operators from files."""
 
+import itertools
 import logging
 
 import numpy as np
@@ -44,6 +45,8 @@ def test_severities(ours, severity, level):
     ours.set_default_logger_severity(severity)
     assert logging.getLogger("sardonyx").getEffectiveLevel() <= level
     assert not logging.getLogger("sardonyx").isEnabledFor(level - 10)
+    with pytest.raises(RuntimeError, match="severity"):
+        ours.set_default_logger_severity(9)
 
 
 def test_random_operators_are_seeded(ours, make, monkeypatch):
@@ -84,6 +87,8 @@ def test_kernels(ours):
     relu = next(k for k in state.get_all_opkernel_def() if k.op_name == "Relu")
     assert (relu.domain, relu.provider) == ("", "CPUExecutionProvider")
     assert relu.version_range[0] <= relu.version_range[1]
+    softmax = sorted(k.version_range for k in state.get_registered_ep_kernel_defs("cpu") if (k.op_name, k.domain) == ("Softmax", ""))
+    assert all(last + 1 == first for (_, last), (first, _) in itertools.pairwise(softmax))
     with pytest.raises(state.InvalidArgument):
         state.get_registered_ep_kernel_defs("NoSuchExecutionProvider")
     with pytest.raises(state.InvalidArgument):

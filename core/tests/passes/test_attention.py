@@ -114,6 +114,7 @@ STAYS = {
     "negative scale": (Q, TURN + "l = MatMul(q, t) n = Neg(l) z = Mul(n, c) " + END),
     "mask with a last axis of one": (Q + ", float[N, 1, S, 1] m", S + "z = Add(s, m) " + END),
     "mask that widens": (Q + ", float[4, N, 3, S, T] m", S + "z = Add(s, m) " + END),
+    "mask for a batch that may be one": (Q + ", float[2, 1, S, T] m", S + "z = Add(s, m) " + END),
     "mild fill": (Q + ", bool[N, 1, S, T] m", S + "z = Where(m, s, zero) " + END),
     "other heads": (Q.replace("N, 3, T, 6", "N, 1, T, 6"), S.replace("s =", "z =") + END),
     "other batch": (Q.replace("N, 3, T, 8", "1, 3, T, 8"), S.replace("s =", "z =") + END),

@@ -3,11 +3,12 @@ import textwrap
 import types
 
 import pytest
+from onnx import helper
 
 import sardonyx
 from sardonyx.ep import API_VERSION, Device, Option, Provider, ProviderInfo, Unavailable, hook
 from sardonyx.errors import InvalidInput, ProviderError
-from sardonyx.runtime import discovery
+from sardonyx.runtime import discovery, log
 
 
 @pytest.fixture
@@ -111,6 +112,17 @@ def test_what_a_probe_says(register, probe, reason):
     assert state("gpu").reason.startswith(reason)
     with pytest.raises(ProviderError, match=f"provider 'gpu' cannot be used: {reason}"):
         sardonyx.InferenceSession(b"", providers=["gpu"])
+
+
+def test_a_wrong_setting_is_warned_of_once_where_nobody_asked(register, recwarn):
+    register("picky", Provider, probe=lambda: Unavailable("PICKY='x' is none of a, b", mistake=True))
+    register("away", Provider, probe=lambda: Unavailable("no GPU here"))
+    model = helper.make_model(helper.make_graph([], "g", [], []), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    log.warn_once.cache_clear()
+    for asked in (["cpu"], None, None, ["CPUExecutionProvider"]):
+        sardonyx.InferenceSession(model, providers=asked)
+        assert len(recwarn) == (asked != ["cpu"])
+    assert "provider 'picky' is left out: PICKY='x' is none of a, b" in str(recwarn[0].message)
 
 
 def test_probe_is_asked_once(register):

@@ -5,6 +5,7 @@ import pytest
 import sardonyx
 from sardonyx.errors import InvalidInput
 from sardonyx.runtime import options as module
+from sardonyx.runtime.log import warn_once
 
 
 def test_config_entries():
@@ -47,6 +48,19 @@ def test_threads_by_option_environment_and_machine(monkeypatch):
     assert options.threads == 5
     options.intra_op_num_threads = 7
     assert options.threads == 7
+
+
+@pytest.mark.parametrize("variable", ["SARDONYX_NUM_THREADS", "ORT_INTRA_OP_NUM_THREADS"])
+@pytest.mark.parametrize("text", ["two", "-1", "²", "1.5"])
+def test_a_number_of_threads_that_is_none_is_warned_of(monkeypatch, variable, text):
+    monkeypatch.setattr(module, "cgroup_quota", lambda: 1)
+    monkeypatch.setenv(variable, text)
+    warn_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match=f"{variable}='{text}' is ignored"):
+        assert sardonyx.SessionOptions().threads == 1
+    for default in ("", "0", " 0 "):
+        monkeypatch.setenv(variable, default)
+        assert sardonyx.SessionOptions().threads == 1
 
 
 @pytest.mark.parametrize(

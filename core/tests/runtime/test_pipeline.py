@@ -221,3 +221,9 @@ def test_bodies_and_functions_of_stages(double):
     p = pipeline({"a": double, "b": model})
     np.testing.assert_array_equal(p.run(None, {"x": X, "c": np.array(True)})[0], -2 * X)
     np.testing.assert_array_equal(p.run(None, {"x": X, "c": np.array(False)})[0], 2 * X)
+
+
+def test_a_tensor_that_no_stage_has(double, root):
+    session = pipeline([("first", double), ("second", root)])
+    with pytest.raises(InvalidInput, match="no tensor 'nothing'"):
+        session.run(["nothing"], {"x": np.ones((2, 3), np.float32)})

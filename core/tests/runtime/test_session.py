@@ -219,6 +219,12 @@ def test_external_data_in_memory(model, tmp_path):
     options = sardonyx.SessionOptions()
     options.add_external_initializers_from_files_in_memory(["weights.bin"], [weights], [len(weights)])
     np.testing.assert_array_equal(open_session(path.read_bytes(), options).run(None, {"x": X})[0], 2 * np.sqrt(X))
+    # The length is in bytes, whatever the buffer's elements are.
+    options = sardonyx.SessionOptions()
+    buffer = np.frombuffer(weights + bytes(8), np.float32)
+    options.add_external_initializers_from_files_in_memory(["weights.bin"], [buffer], [len(weights)])
+    assert options._external["weights.bin"] == weights
+    np.testing.assert_array_equal(open_session(path.read_bytes(), options).run(None, {"x": X})[0], 2 * np.sqrt(X))
 
 
 def test_external_data_may_not_leave_the_folder(model, tmp_path):
@@ -299,3 +305,17 @@ def test_options_of_another_type(model):
         open_session(model, 7)
     with pytest.raises(InvalidInput, match=r"run_options is a RunOptions.*dict"):
         open_session(model).run(None, {"x": X}, {})
+
+
+def test_elements_of_a_sequence_that_is_fed_are_copied(make_model):
+    sequence = onnx.helper.make_tensor_sequence_value_info
+    nodes = [onnx.helper.make_node("SequenceAt", ["s", "i"], ["y"]), onnx.helper.make_node("Identity", ["s"], ["t"])]
+    inputs = [sequence("s", TensorProto.FLOAT, None), onnx.helper.make_tensor_value_info("i", onnx.TensorProto.INT64, [])]
+    session = sardonyx.InferenceSession(make_model(nodes, inputs, ["y", sequence("t", TensorProto.FLOAT, None)]), providers=["cpu"])
+    base = np.zeros(6, np.float32)
+    given = [np.ones(3, np.float32), base[:2]]
+    for i in (0, 1):
+        y, t = session.run(None, {"s": given, "i": np.array(i)})
+        np.testing.assert_array_equal(y, given[i])
+        assert not any(np.shares_memory(a, b) for a in (y, *t) for b in given)
+        assert not any(np.shares_memory(y, a) for a in t)

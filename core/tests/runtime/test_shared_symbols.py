@@ -27,3 +27,9 @@ def test_feeds_that_disagree_get_the_right_answer():
     assert session.run(None, {"a": a, "b": np.ones((3, 2), "f")})[0].shape == (3, 2)
     assert session.run(None, {"a": a, "b": b})[0].shape == (3, 2)
     assert session.run(None, {"a": b, "b": a})[0].shape == (3, 2)
+
+
+def test_a_profile_of_feeds_that_disagree():
+    session = sardonyx.InferenceSession(model().SerializeToString(), providers=["cpu"])
+    profile = session.profile({"a": np.zeros((3, 2), "f"), "b": np.ones((1, 2), "f")}, runs=1, warmup=0)
+    assert [e.shapes for e in profile.events if e.op == "Expand"] == [["float[3, 2]"]]

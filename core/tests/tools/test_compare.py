@@ -67,13 +67,6 @@ def test_tolerances_decide(mlp, feeds):
         sardonyx.compare(mlp, feeds, against="abacus")
 
 
-def test_control_flow_is_compared_from_outside(branches):
-    feeds = {"c": np.array(True), "x": np.array([1, 2], np.float32)}
-    result = sardonyx.compare(branches, feeds, providers=["cpu"], against="onnx.reference")
-    assert result.ok
-    assert [r.tensor for r in result.rows] == ["d", "e", "y"]
-
-
 @pytest.mark.parametrize(("c", "inner"), [(True, "a"), (False, "b")])
 def test_the_branch_that_is_taken_can_be_looked_into(branches, c, inner):
     feeds = {"c": np.array(c), "x": np.array([1, 2], np.float32)}

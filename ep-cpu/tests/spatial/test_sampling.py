@@ -31,6 +31,13 @@ def test_padding_modes(padding_mode, expected):
     np.testing.assert_allclose(at([-1, -0.5, 3, 3.5, 5], padding_mode=padding_mode), expected, atol=1e-4)
 
 
+def test_strings_outside_are_empty():
+    x = np.array([[["a", "b", "c", "d"]]], object)
+    grid = np.array([-3, -1, 1, 3], np.float32).reshape(1, 4, 1)
+    y = grid_sample(np, x, grid, align_corners=1, mode="nearest")
+    assert y.tolist() == [[["", "a", "d", ""]]]
+
+
 def test_reflection_far_away():
     x = np.array([[[0, 1, 2]]], np.float32)
     np.testing.assert_allclose(at([-3, -4, 6, 7], x, padding_mode="reflection"), [1, 0, 2, 1], atol=1e-5)

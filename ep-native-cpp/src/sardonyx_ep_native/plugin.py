@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from sardonyx.ep import Device, Option, Provider, ProviderInfo, Unavailable, hook
 
+VARIABLE = "SARDONYX_NATIVE_ISA"
 OPTIONS = {
     "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)"),
     "isa": Option(str, "", "instruction set: baseline, avx2, avx512, avx512_vnni (empty: the best here)"),
@@ -39,7 +41,9 @@ def probe() -> list[Device] | Unavailable:
     try:
         return [Device("cpu", _native.isa())]
     except ValueError as e:
-        return Unavailable(str(e))
+        why = str(e).partition(";")[0]
+        known = "baseline, avx2, avx512, avx512_vnni as far as the processor has them, or empty for the best"
+        return Unavailable(f"{VARIABLE}={os.environ.get(VARIABLE)!r} in the environment: {why}; choose of {known}", mistake=True)
 
 
 def create(options: dict[str, Any]) -> Provider:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sardonyx.runtime.options import cgroup_quota, default_threads
+from sardonyx.runtime.options import SessionOptions, cgroup_quota, threads_of
 
 __all__ = ["blas", "packages", "python", "threads"]
 
@@ -63,10 +63,8 @@ def threads() -> dict[str, Any]:
     """Processors, what limits them, and the environment variables that do."""
     count = os.cpu_count() or 1
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else count
-    quota, used = cgroup_quota(), default_threads()
+    quota, used = cgroup_quota(), SessionOptions().threads
     environment = {n: os.environ[n] for n in VARIABLES if n in os.environ}
-    if "SARDONYX_NUM_THREADS" in environment:
-        limit = "SARDONYX_NUM_THREADS"
-    else:
-        limit = "the container's CPU quota" if quota is not None and quota < affinity else "the process's affinity mask"
+    machine = "the container's CPU quota" if quota is not None and quota < affinity else "the process's affinity mask"
+    limit = next((n for n in ("ORT_INTRA_OP_NUM_THREADS", "SARDONYX_NUM_THREADS") if threads_of(n)), machine)
     return {"processors": count, "affinity": affinity, "quota": quota, "used": used, "limited_by": limit, "environment": environment}

@@ -84,7 +84,7 @@ def parse_dims(text: str, option: str = "--dims", forms: str = "NAME=SIZE, INPUT
     dims: dict[str, int] = {}
     for part in text.split(",") if text else ():
         name, _, value = part.rpartition("=")
-        if not name or not value.strip().isdigit():
+        if not name or not value.strip().isdecimal():
             raise InvalidInput(f"{option} {part!r} is not of the form {forms}")
         dims[name.strip()] = int(value)
     return dims

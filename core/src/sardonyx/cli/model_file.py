@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sardonyx.errors import InvalidInput, InvalidModel
-from sardonyx.ir import wire
+from sardonyx.errors import InvalidModel
+from sardonyx.tools.original import skeleton
 
 __all__ = ["ModelFile", "read_model_file"]
 
@@ -65,17 +65,7 @@ class ModelFile:
 
 def read_model_file(path: str) -> ModelFile:
     """Read a model file. Raises InvalidInput where there is none, InvalidModel where it is not ONNX."""
-    import onnx
-
-    from sardonyx.ir.load import map_file
-
-    try:
-        skeleton, _ = wire.split(map_file(path))
-        proto = onnx.ModelProto.FromString(skeleton)
-    except (InvalidInput, InvalidModel) as e:
-        raise type(e)(str(e) if path in str(e) else f"{path}: {e}") from None
-    except Exception as e:
-        raise InvalidModel(f"{path} is not a valid ONNX model: {e}") from e
+    proto = skeleton(path)
     if not proto.HasField("graph"):
         raise InvalidModel(f"{path} is not an ONNX model: it has no graph")
     return ModelFile(path, proto)

@@ -16,7 +16,17 @@ from sardonyx.runtime import discovery
 from sardonyx.runtime.options import LEVELS, GraphOptimizationLevel, SessionOptions
 from sardonyx.runtime.session import InferenceSession
 
-__all__ = ["INSTALL", "Choice", "FiniteRange", "json_option", "model_argument", "need_provider", "session_options", "split_names"]
+__all__ = [
+    "INSTALL",
+    "Choice",
+    "FiniteRange",
+    "json_option",
+    "model_argument",
+    "need_provider",
+    "provider_names",
+    "session_options",
+    "split_names",
+]
 
 INSTALL = "pip install sardonyx-ep-cpu (in a checkout: pip install ./ep-cpu)"
 
@@ -57,10 +67,7 @@ class Choice:
         """The providers asked for, or None for all usable ones."""
         if self.ep is None:
             return None
-        names = split_names(self.ep)
-        if not names:
-            raise InvalidInput(f"--ep {self.ep!r} names no provider; `sardonyx providers` lists them")
-        return names
+        return provider_names(self.ep)
 
     def providers(self) -> list[tuple[str, dict[str, str]]] | None:
         """Names with their options, as a session takes them."""
@@ -125,6 +132,14 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
         out = option(out)
     return out
+
+
+def provider_names(text: str) -> list[str]:
+    """What --ep names; InvalidInput if it names nothing."""
+    names = split_names(text)
+    if not names:
+        raise InvalidInput(f"--ep {text!r} names no provider; `sardonyx providers` lists them")
+    return names
 
 
 def split_names(text: str) -> list[str]:

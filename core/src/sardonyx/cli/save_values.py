@@ -9,7 +9,8 @@ import numpy as np
 
 from sardonyx.cli.write_files import writing
 from sardonyx.errors import InvalidInput
-from sardonyx.ir.save import replacing
+from sardonyx.ir.replacing import replacing
+from sardonyx.tools.npz import write_npz
 
 __all__ = ["save_values"]
 
@@ -37,7 +38,7 @@ def save_values(path: str, values: dict[str, Any]) -> None:
         if kind == ".npy":
             np.save(f, next(iter(arrays.values())), allow_pickle=False)
         else:
-            np.savez(f, allow_pickle=False, **arrays)
+            write_npz(f, arrays)
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

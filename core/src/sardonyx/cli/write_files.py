@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from sardonyx.errors import InvalidInput
-from sardonyx.ir.save import replacing
+from sardonyx.ir.replacing import replacing
 
 __all__ = ["write_page", "writing"]
 

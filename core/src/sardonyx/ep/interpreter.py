@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.ep.kernels import Kernel, KernelSet
+from sardonyx.ep.kernels import Kernel, KernelSet, named_outputs
 from sardonyx.ep.provider import CompileContext, Executable, RunContext
 from sardonyx.ep.weights import Shared
 from sardonyx.errors import CompileRefused, NodeError, RunCancelled, SardonyxError
@@ -86,9 +86,7 @@ class KernelExecutable(Executable):
             args.append(f"{k}={self._literal(f'a{index}_{k}', v)}")
         args += self._filled(index, node, kernel)
         call = f"k{index}({', '.join(args)})"
-        outs = list(node.outputs)
-        while outs and outs[-1] is None:
-            outs.pop()
+        outs = node.outputs[: named_outputs(node)]
         known = schema(node.domain, node.op, node.since)
         many = known.max_output > 1 if known is not None else None
         names = ["_" if v is None else self._name(v) for v in outs]
@@ -107,10 +105,7 @@ class KernelExecutable(Executable):
     def _filled(self, index: int, node: Node, kernel: Kernel) -> list[str]:
         args = []
         if "n_outputs" in kernel.filled:
-            count = len(node.outputs)
-            while count and node.outputs[count - 1] is None:
-                count -= 1
-            args.append(f"n_outputs={count}")
+            args.append(f"n_outputs={named_outputs(node)}")
         if "rng" in kernel.filled:
             self._globals[f"r{index}"] = np.random.default_rng(self._context.seed)
             args.append(f"rng=r{index}")

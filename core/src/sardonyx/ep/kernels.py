@@ -27,7 +27,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FILLED", "Kernel", "KernelSet"]
+from sardonyx.ir.graph import Node
+
+__all__ = ["FILLED", "Kernel", "KernelSet", "named_outputs"]
 
 FILLED = frozenset({"n_outputs", "rng", "prepared"})
 
@@ -64,6 +66,11 @@ def _keyword_only(function: Callable[..., Any]) -> set[str]:
     if code is None or hasattr(function, "__wrapped__"):
         return {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
     return set(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+
+
+def named_outputs(node: Node) -> int:
+    """How many outputs a node names, trailing absent ones not counted."""
+    return max((i for i, v in enumerate(node.outputs, 1) if v is not None), default=0)
 
 
 class KernelSet:

@@ -44,9 +44,11 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A probe's answer when the provider cannot be used here, with the reason and what to do."""
+    """A probe's answer when the provider cannot be used here, with the reason and what to do. `mistake`: a wrong setting of the
+    user's is the reason, so sessions that would have taken the provider unasked warn of it."""
 
     reason: str
+    mistake: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,9 @@ def _join(a: ValueType, b: ValueType) -> ValueType:
         return TensorType(a.dtype if a.dtype == b.dtype else None, shape)
     if isinstance(a, OptionalType) and isinstance(b, SequenceType | TensorType):
         return a
-    return a if a is not None else b
+    known = a if a is not None else b
+    # Of a branch whose type nobody knows, the shape is not known either.
+    return TensorType(known.dtype) if isinstance(known, TensorType) and (a is None or b is None) else known
 
 
 def _infer_standard(node: Node, known: Any) -> list[ValueType]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -13,6 +12,7 @@ from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_to_proto
 from sardonyx.ir.dtypes import STRING, to_onnx
 from sardonyx.ir.graph import Graph, Model, Node, Value
 from sardonyx.ir.proto import tensor_to_proto, type_to_proto
+from sardonyx.ir.replacing import replacing
 from sardonyx.ir.schema import KNOWN, in_force, schema
 from sardonyx.ir.tensor import Tensor
 
@@ -255,28 +255,6 @@ def _serialized(p: Any, path: str) -> bytes:
     except Exception as e:
         raise InvalidInput(f"{path}: the model cannot be written as one file (2 GiB at most); use external=True: {e}") from e
     return data
-
-
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when all went well."""
-    folder, name = os.path.split(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=name + ".", suffix=".tmp", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _weight_bytes(graph: Graph) -> int:

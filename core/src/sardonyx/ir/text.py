@@ -17,7 +17,7 @@ from sardonyx.ir.graph import Graph, Model, Node, Value
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import OptionalType, SequenceType, TensorType, ValueType, type_string
 
-__all__ = ["dump"]
+__all__ = ["dump", "type_text"]
 
 SHOWN = 8
 LONGEST = 60
@@ -62,16 +62,17 @@ def _reference(v: Value) -> str:
 
 
 def _typed(v: Value) -> str:
-    return f"{_reference(v)}: {_type(v.type)}"
+    return f"{_reference(v)}: {type_text(v.type)}"
 
 
-def _type(t: ValueType) -> str:
+def type_text(t: ValueType) -> str:
+    """`float[N, 3]` for a tensor's type; ONNX's spelling for others."""
     if t is None:
         return "?"
     if isinstance(t, SequenceType):
-        return f"seq({_type(t.elem)})"
+        return f"seq({type_text(t.elem)})"
     if isinstance(t, OptionalType):
-        return f"optional({_type(t.elem)})"
+        return f"optional({type_text(t.elem)})"
     if isinstance(t, TensorType):
         return f"{dtype_name(t.dtype)}{_dims(t.shape)}"
     return type_string(t)
@@ -106,4 +107,4 @@ def _attribute(v: Any) -> str:
         return f"{v:.6g}"
     if isinstance(v, str):
         return repr(v if len(v) <= LONGEST else v[:LONGEST] + "...")
-    return _type(v) if isinstance(v, TensorType | SequenceType | OptionalType) else str(v)
+    return type_text(v) if isinstance(v, TensorType | SequenceType | OptionalType) else str(v)

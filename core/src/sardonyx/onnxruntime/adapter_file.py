@@ -15,6 +15,7 @@ import numpy as np
 
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.dtypes import from_onnx, to_onnx
+from sardonyx.ir.replacing import replacing
 
 __all__ = ["Adapter", "read_adapter", "write_adapter"]
 
@@ -151,7 +152,7 @@ def write_adapter(adapter: Adapter, path: str) -> None:
         w.vector(parameter + 12, array.tobytes(), array.nbytes)
     w.align(8)
     try:
-        with open(path, "wb") as f:
+        with replacing(path) as f:
             f.write(w.data)
     except OSError as e:
         raise InvalidInput(f"the adapter cannot be written to {path}: {e}") from e

@@ -12,6 +12,7 @@ from sardonyx.onnxruntime.values import OrtValue, OrtValueVector
 from sardonyx.runtime import iobinding
 
 if TYPE_CHECKING:
+    from sardonyx.onnxruntime.extension_session import ExtensionSession
     from sardonyx.onnxruntime.session import Session
 
 __all__ = ["IOBinding", "SessionIOBinding"]
@@ -21,7 +22,8 @@ class IOBinding(iobinding.IOBinding):
     """Inputs and outputs of a session, bound to values that stay where they are between runs. Errors are RuntimeError."""
 
     def __init__(self, session: Session):
-        super().__init__(session._sess)
+        super().__init__(session._sess.own)
+        self._session = session._sess  # type: ignore[assignment]
         self._numpy_obj_references: dict[str, Any] = {}
 
     @property
@@ -85,8 +87,9 @@ class IOBinding(iobinding.IOBinding):
 class SessionIOBinding(IOBinding):
     """The binding as the extension module has it: made of a session's `_sess`, with devices for names of devices."""
 
-    def __init__(self, session: Any):
-        iobinding.IOBinding.__init__(self, session)
+    def __init__(self, session: ExtensionSession):
+        iobinding.IOBinding.__init__(self, session.own)
+        self._session = session  # type: ignore[assignment]
         self._numpy_obj_references = {}
 
     def bind_input(self, name: str, *of: Any) -> None:

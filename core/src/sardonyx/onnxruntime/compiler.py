@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sardonyx.ir.replacing import replacing
 from sardonyx.onnxruntime import external_data
 from sardonyx.onnxruntime.enums import OrtCompileApiFlags
 from sardonyx.onnxruntime.errors import Fail, InvalidArgument, raises, status
@@ -124,10 +124,8 @@ class ModelCompiler:
         if self._flags & OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS and os.path.exists(path):
             raise status(Fail, f"the file {path} exists")
         data = self._compiled(os.path.dirname(os.path.abspath(path)))
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)))
-        with os.fdopen(handle, "wb") as f:
+        with replacing(path) as f:
             f.write(data)
-        os.replace(temporary, path)
 
     def compile_to_bytes(self) -> bytes:
         """The bytes of the model."""

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 
 import sardonyx
+from sardonyx.onnxruntime.errors import raises
+from sardonyx.runtime import log
 
 __all__ = [
     "API_VERSION",
@@ -86,17 +88,16 @@ def global_threads() -> int:
     return _threads
 
 
+@raises(RuntimeError)
 def set_default_logger_severity(severity: int) -> None:
     """Least severity that the logger `sardonyx` passes on: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. Raises RuntimeError
     for another."""
-    if not 0 <= int(severity) < len(LEVELS):
-        raise RuntimeError(f"the severity of a log is 0 to 4, not {severity}")
-    _logger.setLevel(LEVELS[int(severity)])
+    log.set_default_logger_severity(int(severity))
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Has no effect: all messages of one severity are passed on."""
-    int(verbosity)
+    """How far below level DEBUG the logger `sardonyx` goes where its severity is 0."""
+    log.set_default_logger_verbosity(int(verbosity))
 
 
 class _CallbackHandler(logging.Handler):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.ep.kernels import Kernel
+from sardonyx.ep.kernels import Kernel, KernelSet
 from sardonyx.errors import SardonyxError
 from sardonyx.ir.dtypes import dtype_name
 from sardonyx.onnxruntime.devices import OrtEpDevice, OrtHardwareDevice
@@ -50,11 +50,13 @@ def _kernels(state: discovery.ProviderStatus) -> list[KernelDef]:
         return []
     kernels = info.create(info.check_options({})).kernels
     name = ort_name(state)
-    return [KernelDef(k.op, k.domain, name, (k.since, _last(k)), _types(k)) for k in kernels or ()]
+    return [] if kernels is None else [KernelDef(k.op, k.domain, name, (k.since, _last(k, kernels)), _types(k)) for k in kernels]
 
 
-def _last(kernel: Kernel) -> int:
-    return OPEN_END if kernel.until is None else kernel.until - 1
+def _last(kernel: Kernel, kernels: KernelSet) -> int:
+    """The last version that a kernel is for: that before its `until`, or before the next kernel of the operator."""
+    ends = [k.since for k in kernels.versions(kernel.domain, kernel.op) if k.since > kernel.since]
+    return min((e for e in (*ends, kernel.until) if e is not None), default=OPEN_END + 1) - 1
 
 
 def _types(kernel: Kernel) -> dict[str, list[str]]:

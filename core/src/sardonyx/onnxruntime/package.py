@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from sardonyx.ir.replacing import replacing
 from sardonyx.onnxruntime import package_manifest as files
 from sardonyx.onnxruntime.enums import ModelPackageWriteMode
 
@@ -261,6 +261,5 @@ def _variant_info(name: str, variant: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(path: Path, data: Any) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(data, indent=2) + "\n", "utf-8")
-    os.replace(temporary, path)
+    with replacing(path) as f:
+        f.write((json.dumps(data, indent=2) + "\n").encode())

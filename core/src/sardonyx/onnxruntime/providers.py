@@ -132,6 +132,7 @@ def expand(names: Sequence[str], options: Sequence[Mapping[str, str]], strict: b
             if not (strict and name == CPU):
                 found.setdefault(s.name, {k: v for k, v in given.items() if s.info is not None and k in s.info.options})
     if not strict:
+        discovery.warn_of_mistakes()
         for s in usable:
             if ort_name(s) == CPU:
                 found.setdefault(s.name, {})

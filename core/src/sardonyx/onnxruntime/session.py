@@ -1,4 +1,4 @@
-"""InferenceSession as onnxruntime has it, around a session of Sardonyx (`session._sess`)."""
+"""InferenceSession as onnxruntime has it, around the session of its extension module (`session._sess`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from sardonyx.errors import InvalidInput, ProviderError, SardonyxError
 from sardonyx.onnxruntime import environment, placement
 from sardonyx.onnxruntime.binding import IOBinding
-from sardonyx.onnxruntime.devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
-from sardonyx.onnxruntime.enums import OrtAllocatorType, OrtMemType
+from sardonyx.onnxruntime.devices import OrtEpDevice, OrtMemoryInfo
 from sardonyx.onnxruntime.errors import (
+    EPFail,
     Fail,
     InvalidArgument,
     InvalidProtobuf,
@@ -23,11 +20,10 @@ from sardonyx.onnxruntime.errors import (
     NoSuchFile,
     raises,
     status,
-    translated,
 )
+from sardonyx.onnxruntime.extension_session import ExtensionSession
 from sardonyx.onnxruntime.options import RunOptions, SessionOptions
-from sardonyx.onnxruntime.providers import CPU, check_and_normalize_provider_args, expand, get_available_providers, names_of
-from sardonyx.onnxruntime.sparse import SparseTensor
+from sardonyx.onnxruntime.providers import CPU, check_and_normalize_provider_args, expand, get_available_providers
 from sardonyx.onnxruntime.values import OrtValue
 from sardonyx.runtime import options, session
 from sardonyx.runtime.async_runs import run_with_callback
@@ -43,7 +39,7 @@ class Session:
     """What every session can do; see InferenceSession. What Sardonyx's sessions can do beyond it (explain(), profile()...)
     works here too."""
 
-    _sess: session.InferenceSession
+    _sess: ExtensionSession
     _sess_options: options.SessionOptions
     _inputs_meta: list[NodeArg]
     _outputs_meta: list[NodeArg]
@@ -61,7 +57,7 @@ class Session:
         inner = self.__dict__.get("_sess")
         if name.startswith("_") or inner is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(inner, name)
+        return getattr(inner.own, name)
 
     def get_session_options(self) -> options.SessionOptions:
         """The options the session was made with."""
@@ -85,16 +81,15 @@ class Session:
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         """The memory in which each input is taken: the host's."""
-        return [_host_memory() for _ in self._inputs_meta]
+        return self._sess.input_meminfos
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
         """The memory in which each output is given: the host's."""
-        return [_host_memory() for _ in self._outputs_meta]
+        return self._sess.output_meminfos
 
     def get_input_epdevices(self) -> list[OrtEpDevice]:
         """The device of the first provider of the session, for each input."""
-        found = [d for d in get_ep_devices() if d.ep_name == self._providers[0]]
-        return found[:1] * len(self._inputs_meta)
+        return self._sess.input_epdevices
 
     def get_providers(self) -> list[str]:
         """The session's providers by onnxruntime's names, in order of preference."""
@@ -107,10 +102,7 @@ class Session:
     def get_provider_graph_assignment_info(self) -> list[placement.OrtEpAssignedSubgraph]:
         """Which nodes run on which provider (why: `explain()`). Raises Fail unless the session's configuration entry
         session.record_ep_graph_assignment_info is "1"."""
-        key = "session.record_ep_graph_assignment_info"
-        if self._sess_options._config.get(key) != "1":
-            raise status(Fail, f'set the session configuration entry {key} to "1" before making the session')
-        return placement.subgraphs(self._sess)
+        return self._sess.get_provider_graph_assignment_info()
 
     def disable_fallback(self) -> None:
         """Do not run again on the host where a provider fails."""
@@ -120,47 +112,18 @@ class Session:
         """Where a provider fails in a run, run again, from then on, on the host."""
         self._enable_fallback = True
 
-    def _feeds(self, input_feed: Mapping[str, Any], run_options: Any) -> Mapping[str, Any]:
-        """The feeds as Sardonyx takes them: OrtValues opened, objects made strings where strings are wanted, adapters added."""
-        try:
-            values = input_feed.values()
-        except AttributeError:
-            raise AttributeError(f"feeds are a dict of input name -> array, not {type(input_feed).__name__}") from None
-        adapters = getattr(run_options, "_adapters", ())
-        if not adapters and not self._strings and all(type(v) is np.ndarray for v in values):
-            return input_feed
-        feeds = {n: v for a in adapters for n, v in a.parameters.items()}
-        feeds |= {n: _opened(v) for n, v in input_feed.items()}
-        return feeds | {n: _texts(feeds[n]) for n in self._strings & feeds.keys()}
-
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
         """Run the model: the outputs (all, or those named) as arrays that are the caller's own; lists and dicts for sequences
         and maps. Raises ValueError for a missing input, InvalidArgument for a wrong one, Fail where a node fails."""
-        feeds = self._feeds(input_feed, run_options)
-        if isinstance(output_names, (str, bytes)):
-            raise TypeError(f"output_names is a list of names, or None for all, not {output_names!r}")
-        if not isinstance(run_options, (options.RunOptions, type(None))):
-            raise TypeError(f"run_options is a RunOptions or None, not {type(run_options).__name__}")
-        if run_options is not None and run_options.terminate:
-            raise status(Fail, "the run was ended: RunOptions.terminate is set")
         try:
-            return self._sess.run(output_names or None, feeds, run_options)
-        except SardonyxError as e:
-            if not isinstance(e, ProviderError) or not self._enable_fallback:
-                raise self._run_error(e, feeds) from e
+            return self._sess.run(output_names, input_feed, run_options)
+        except EPFail as e:
+            if not self._enable_fallback:
+                raise
             logger.warning("%s; running again on %s", e, self._fallback_providers)
             self.set_providers(self._fallback_providers)
             self.disable_fallback()
             return self.run(output_names, input_feed, run_options)
-
-    def _run_error(self, error: SardonyxError, feeds: Mapping[str, Any]) -> Exception:
-        if isinstance(error, InvalidInput):
-            missing = [a.name for a in self._inputs_meta if a.name not in feeds and not a.type.startswith("optional")]
-            if missing:
-                return ValueError(str(error))
-            if any(isinstance(v, (str, bytes)) for v in feeds.values()):
-                return RuntimeError(str(error))
-        return translated(error)
 
     def run_async(
         self,
@@ -172,7 +135,7 @@ class Session:
     ) -> None:
         """Run in another thread, which then calls `callback(results, user_data, error)`: error is "" where all went well, else
         results is []. Raises ValueError for a missing input."""
-        missing = [a.name for a in self._inputs_meta if a.name not in input_feed and not a.type.startswith("optional")]
+        missing = self._sess.missing(input_feed)
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
 
@@ -185,7 +148,6 @@ class Session:
         feeds = {name: value._get_c_value() for name, value in input_dict_ort_values.items()}
         return [OrtValue.of(v) for v in self.run(output_names, feeds, run_options)]
 
-    @raises(RuntimeError)
     def run_with_ortvaluevector(
         self,
         run_options: RunOptions | None,
@@ -196,20 +158,12 @@ class Session:
         fetch_devices: Sequence[Any],
     ) -> None:
         """As run(), with lists of OrtValues: `fetches` is filled (what it holds already is overwritten in place)."""
-        results = self.run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
-        for i, result in enumerate(results):
-            if i < len(fetches):
-                fetches[i].update_inplace(result)
-            else:
-                fetches.append(OrtValue.of(result))
+        self._sess.run_with_ortvaluevector(run_options, feed_names, feeds, fetch_names, fetches, fetch_devices)
 
-    @raises(RuntimeError)
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run with what is bound. Raises ValueError for the binding of another session, else RuntimeError."""
         if iobinding._session is not self._sess:
             raise ValueError("an IOBinding is run by the session that made it")
-        if not iobinding.outputs:
-            raise RuntimeError("no output is bound: call bind_output(name)")
         self._sess.run_with_iobinding(iobinding, run_options)
 
     def io_binding(self) -> IOBinding:
@@ -222,10 +176,9 @@ class Session:
         """An uninitialised tensor."""
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
 
-    @raises()
     def end_profiling(self) -> str:
         """Write the profile; the name of the file, or "" where profiling is off or has ended."""
-        return self._sess.end_profiling() if self._sess.get_profiling_start_time_ns() else ""
+        return self._sess.end_profiling()
 
     def get_profiling_start_time_ns(self) -> int:
         """The time at which profiling began, in ns; 0 if it is off."""
@@ -236,19 +189,15 @@ class Session:
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Has no effect beyond checking the form: no provider has options that change after the session was made."""
-        if not all(isinstance(x, str) for pair in options.items() for x in pair):
-            raise TypeError("dynamic options are a dict of text to text")
+        self._sess.set_ep_dynamic_options(options)
 
     def get_tuning_results(self) -> list[dict[str, Any]]:
         """What providers found by trying kernels: nothing, they choose without trying."""
-        return []
+        return self._sess.get_tuning_results()
 
     def set_tuning_results(self, results: list[dict[str, Any]], *, error_on_invalid: bool = False) -> None:
         """Ignores the results, which are of another engine; RuntimeError with error_on_invalid, if there are any."""
-        if results and error_on_invalid:
-            raise RuntimeError("these tuning results are of providers that are not in this session")
-
-    _strings: frozenset[str] = frozenset()
+        self._sess.set_tuning_results(results, error_on_invalid)
 
     def set_providers(self, providers: Providers | None = None, provider_options: Sequence[dict[Any, Any]] | None = None) -> None:
         """Make the session anew on other providers."""
@@ -314,7 +263,7 @@ class InferenceSession(Session):
         own = expand(names, settings, given.is_strict)
         if given.is_strict and not own:
             raise status(Fail, f"fallback to {CPU} is disabled, and no other provider was asked for: {names}")
-        self._bind(self._create(source, given, own), given, names)
+        self._bind(ExtensionSession(self._create(source, given, own), given, names))
 
     @raises()
     def _create(self, source: Any, given: options.SessionOptions, own: list[tuple[str, dict[str, str]]]) -> session.InferenceSession:
@@ -339,39 +288,14 @@ class InferenceSession(Session):
             _refuse_ort_format(f.read(8), f"{path} is", path.endswith(".ort"))
         return path
 
-    def _bind(self, sess: session.InferenceSession, given: options.SessionOptions, asked: Sequence[str]) -> None:
-        self._sess, self._sess_options = sess, given
-        self._inputs_meta, self._outputs_meta = sess.get_inputs(), sess.get_outputs()
-        self._overridable_initializers, self._model_meta = sess.get_overridable_initializers(), sess.get_modelmeta()
-        self._strings = frozenset(a.name for a in self._inputs_meta if a.type == "tensor(string)")
-        own = sess.get_provider_options()
-        self._providers = names_of(list(own), asked)
-        self._provider_options = {}
-        for name, values in own.items():
-            ort = names_of([name], asked)[0]
-            self._provider_options[ort] = {} if ort == CPU else {**self._provider_options.get(ort, {}), **values}
-        self._profiling_start_time_ns = sess.get_profiling_start_time_ns()
-
-
-def _host_memory() -> OrtMemoryInfo:
-    return OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
+    def _bind(self, sess: ExtensionSession) -> None:
+        self._sess, self._sess_options = sess, sess.session_options
+        self._inputs_meta, self._outputs_meta = sess.inputs_meta, sess.outputs_meta
+        self._overridable_initializers, self._model_meta = sess.overridable_initializers, sess.model_meta
+        self._providers, self._provider_options = sess.get_providers(), sess.get_provider_options()
+        self._profiling_start_time_ns = sess.get_profiling_start_time_ns
 
 
 def _refuse_ort_format(head: bytes, what: str, named: bool) -> None:
     if named or head[4:8] == b"ORTM":
         raise NotImplementedError(f"{what} a model in onnxruntime's own ORT format; Sardonyx reads the .onnx file that it was made from")
-
-
-def _opened(value: Any) -> Any:
-    if isinstance(value, SparseTensor):
-        raise NotImplementedError("a SparseTensor cannot be fed: give the dense array")
-    return value.numpy() if isinstance(value, OrtValue) else value
-
-
-def _texts(value: Any) -> Any:
-    """An array of objects with every element as text, as onnxruntime reads it."""
-    if isinstance(value, np.ndarray) and value.dtype == object and not all(type(s) in (str, bytes) for s in value.flat):
-        texts = np.empty(value.shape, object)
-        texts.reshape(-1)[:] = [s if isinstance(s, (str, bytes)) else str(s) for s in value.flat]
-        return texts
-    return value

@@ -154,10 +154,10 @@ class OrtValueVector(list[OrtValue]):
         self, tensors: Sequence[Any], pointers: Sequence[int], types: Sequence[Any], shapes: Sequence[Sequence[int]], devices: Sequence[Any]
     ) -> None:
         """Add tensors at addresses; `tensors` keep their memory alive."""
-        from sardonyx.runtime.iobinding import _at
+        from sardonyx.runtime.iobinding import array_at
 
         for tensor, pointer, dtype, shape, device in zip(tensors, pointers, types, shapes, devices, strict=True):
-            made = OrtValue.of(_at(device_of(device)[0], dtype, shape, pointer))
+            made = OrtValue.of(array_at(device_of(device)[0], dtype, shape, pointer))
             made._numpy_obj = tensor
             self.append(made)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.ep.kernels import KernelSet
+from sardonyx.ep.kernels import KernelSet, named_outputs
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.schema import schema
 
@@ -28,7 +28,7 @@ def evaluate_with(kernels: KernelSet, node: Node, inputs: list[Any]) -> list[Any
         return None
     filled: dict[str, Any] = {}
     if "n_outputs" in kernel.filled:
-        filled["n_outputs"] = len(node.outputs)
+        filled["n_outputs"] = named_outputs(node)
     try:
         with np.errstate(all="ignore"):
             if "prepared" in kernel.filled and kernel.prepare is not None:

@@ -25,6 +25,8 @@ def choose_providers(
     asked: list[tuple[str, dict[str, Any]]] = []
     if isinstance(names, str):
         raise InvalidInput(f"providers is a list, e.g. [{names!r}]")
+    if names is None or discovery.HOST_ALIAS in names:
+        discovery.warn_of_mistakes()
     for i, item in enumerate(names or ()):
         name, given = item if isinstance(item, (tuple, list)) else (item, {})
         if options is not None and i < len(options):

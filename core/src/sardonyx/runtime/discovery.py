@@ -12,8 +12,21 @@ from typing import Any
 from sardonyx.ep.provider import API_VERSION, Device, ProviderInfo, Unavailable
 from sardonyx.errors import InvalidInput, ProviderError
 from sardonyx.ir.fork import ForkLock
+from sardonyx.runtime.log import warn_once
 
-__all__ = ["GROUP", "ProviderStatus", "available", "find", "passes", "plugin_manager", "providers", "register", "unregister"]
+__all__ = [
+    "GROUP",
+    "HOST_ALIAS",
+    "ProviderStatus",
+    "available",
+    "find",
+    "passes",
+    "plugin_manager",
+    "providers",
+    "register",
+    "unregister",
+    "warn_of_mistakes",
+]
 
 GROUP = "sardonyx.providers"
 HOST_ALIAS = "CPUExecutionProvider"
@@ -21,8 +34,9 @@ HOST_ALIAS = "CPUExecutionProvider"
 
 @dataclass
 class ProviderStatus:
-    """One installed plug-in: what it is, or why it cannot be used. `reason` is empty where it can. A plug-in that has other
-    hooks but no provider (custom operators, passes, commands) is not `is_provider`."""
+    """One installed plug-in: what it is, or why it cannot be used. `reason` is empty where it can; `mistake`: a wrong setting of
+    the user's is the reason. A plug-in that has other hooks but no provider (custom operators, passes, commands) is not
+    `is_provider`."""
 
     name: str
     distribution: str = ""
@@ -31,6 +45,7 @@ class ProviderStatus:
     module: ModuleType | None = None
     devices: list[Device] = field(default_factory=list)
     reason: str = ""
+    mistake: bool = False
     is_provider: bool = True
     cause: BaseException | None = None
 
@@ -105,6 +120,13 @@ def available() -> list[str]:
     return [s.name for s in providers() if s.usable]
 
 
+def warn_of_mistakes() -> None:
+    """Warn, once, of each provider that is left out because of a wrong setting of the user's."""
+    for state in providers():
+        if state.mistake:
+            warn_once(f"provider {state.name!r} is left out: {state.reason}")
+
+
 @functools.cache
 def _load(name: str) -> ProviderStatus:
     state = ProviderStatus(name)
@@ -156,7 +178,7 @@ def _fill(state: ProviderStatus, module: Any) -> None:
             return
         found = info.probe()
         if isinstance(found, Unavailable):
-            state.reason = found.reason
+            state.reason, state.mistake = found.reason, found.mistake
         else:
             state.devices = list(found)
             if not state.devices:

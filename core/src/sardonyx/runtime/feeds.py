@@ -13,7 +13,7 @@ from sardonyx.ir.graph import Value
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType, type_string
 from sardonyx.runtime.dlpack import from_dlpack
 
-__all__ = ["Feed", "SharedSymbols", "own", "shape_string", "sizes_of"]
+__all__ = ["Feed", "SharedSymbols", "check_feeds", "lent", "own", "shape_string", "sizes_of"]
 
 
 class Feed:
@@ -227,6 +227,12 @@ class SharedSymbols:
 def shape_string(shape: tuple[Any, ...]) -> str:
     """A shape for messages: [batch, 3, 224, 224]."""
     return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+
+
+def lent(feeds: list[Any]) -> set[int]:
+    """The ids of the buffers of the arrays in the sequences among checked feeds: what `own` is to have seen."""
+    arrays = [e for x in feeds if type(x) is list for e in x if type(e) is np.ndarray]
+    return {id(e if e.base is None else e.base) for e in arrays}
 
 
 def own(y: Any, feeds: list[Any], seen: set[int]) -> Any:

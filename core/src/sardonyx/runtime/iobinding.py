@@ -14,7 +14,7 @@ from sardonyx.runtime.ortvalue import OrtValue
 if TYPE_CHECKING:
     from sardonyx.runtime.session import InferenceSession
 
-__all__ = ["IOBinding"]
+__all__ = ["IOBinding", "array_at"]
 
 
 class IOBinding:
@@ -44,7 +44,7 @@ class IOBinding:
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Any, buffer_ptr: int) -> None:
         """Bind an input to memory at an address."""
-        self._input(name, _at(device_type, element_type, shape, buffer_ptr))
+        self._input(name, array_at(device_type, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an input to an OrtValue."""
@@ -60,7 +60,7 @@ class IOBinding:
         buffer_ptr: int | None = None,
     ) -> None:
         """Bind an output to memory at an address, or (without one) have it made by the run."""
-        self._output(name, None if buffer_ptr is None else _at(device_type, element_type, shape, buffer_ptr))
+        self._output(name, None if buffer_ptr is None else array_at(device_type, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an output to an OrtValue, which the run fills."""
@@ -102,7 +102,7 @@ class IOBinding:
         self.results = []
 
 
-def _at(device_type: str, element_type: Any, shape: Any, pointer: int) -> np.ndarray:
+def array_at(device_type: str, element_type: Any, shape: Any, pointer: int) -> np.ndarray:
     """An array over memory at an address; the caller keeps it alive."""
     if device_type.lower() != "cpu":
         raise InvalidInput(f"no installed provider has memory on {device_type!r}; bind host memory ('cpu')")

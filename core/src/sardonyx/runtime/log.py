@@ -6,8 +6,10 @@ program has configured no logging, records below warnings, which Python would dr
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import InvalidInput
@@ -15,7 +17,7 @@ from sardonyx.errors import InvalidInput
 if TYPE_CHECKING:
     from sardonyx.runtime.explain import Placement
 
-__all__ = ["log_placement", "make_logger", "set_default_logger_severity", "set_default_logger_verbosity"]
+__all__ = ["log_placement", "make_logger", "set_default_logger_severity", "set_default_logger_verbosity", "warn_once"]
 
 ROOT = logging.getLogger("sardonyx")
 LEVELS = {0: logging.DEBUG, 1: logging.INFO, 2: logging.WARNING, 3: logging.ERROR, 4: logging.CRITICAL}
@@ -57,6 +59,13 @@ def make_logger(severity: int, verbosity: int = 0, logid: str = "") -> logging.L
 def _prefix(record: logging.LogRecord, logid: str) -> bool:
     record.msg, record.args = f"[{logid}] {record.getMessage()}", ()
     return True
+
+
+@functools.cache
+def warn_once(text: str) -> None:
+    """Warn of something that holds for the whole process, in the log and as a RuntimeWarning, the first time it is said."""
+    ROOT.warning("%s", text)
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def log_placement(logger: logging.Logger, what: str, placement: Placement, seconds: list[tuple[str, float]]) -> None:

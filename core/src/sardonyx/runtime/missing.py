@@ -11,9 +11,9 @@ __all__ = ["no_tensor"]
 
 
 def no_tensor(name: str, source: Any, known: Iterable[str], outputs: Sequence[str]) -> InvalidInput:
-    """The error for a tensor `name` that the loaded model lacks: where the file (`source`: path, bytes or ModelProto) has it, and
-    names that are like it."""
-    hint = _in_file(name, source)
+    """The error for a tensor `name` that the loaded model lacks: where the file (`source`: path, bytes or ModelProto; a list of such
+    is not looked into) has it, and names that are like it."""
+    hint = "" if isinstance(source, list) else _in_file(name, source)
     like = "" if hint else did_you_mean(name, known)
     return InvalidInput(f"the model has no tensor {name!r}{hint}; its outputs are {list(outputs)}{like}")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sardonyx.errors import InvalidInput
+from sardonyx.runtime.log import warn_once
 
 __all__ = [
     "ExecutionMode",
@@ -19,6 +20,7 @@ __all__ = [
     "SessionOptions",
     "cgroup_quota",
     "default_threads",
+    "threads_of",
 ]
 
 
@@ -56,11 +58,21 @@ class ExecutionOrder(enum.IntEnum):
     MEMORY_EFFICIENT = 2
 
 
+def threads_of(variable: str) -> int:
+    """The number of threads that an environment variable asks for; 0 where it asks for none, with a warning if it is no number."""
+    text = os.environ.get(variable, "").strip()
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if text:
+        warn_once(f"{variable}={text!r} is ignored: it is a number of threads, 0 or empty for the default")
+    return 0
+
+
 def default_threads() -> int:
     """Usable processors: the smaller of the affinity mask and the container's CPU quota (cgroup v2 or v1), at least 1."""
-    env = os.environ.get("SARDONYX_NUM_THREADS", "")
-    if env.isdigit() and int(env) > 0:
-        return int(env)
+    asked = threads_of("SARDONYX_NUM_THREADS")
+    if asked:
+        return asked
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cgroup_quota()
     return max(1, min(count, quota)) if quota else max(1, count)
@@ -158,7 +170,7 @@ class SessionOptions:
     def add_external_initializers_from_files_in_memory(self, names: list[str], buffers: list[Any], lengths: list[int]) -> None:
         """Give the contents of external data files: location -> the first `length` bytes of a buffer."""
         for name, buffer, length in zip(names, buffers, lengths, strict=True):
-            self._external[name] = memoryview(buffer)[:length]
+            self._external[name] = memoryview(buffer).cast("B")[:length]
 
     def register_custom_ops(self, *sources: Any) -> None:
         """Custom operators for this session: what @sardonyx.custom_op makes, lists of such, modules, or names of modules.
@@ -186,8 +198,7 @@ class SessionOptions:
         """Threads for one operator: as set, or the processors this process may use."""
         if self.intra_op_num_threads:
             return int(self.intra_op_num_threads)
-        env = os.environ.get("ORT_INTRA_OP_NUM_THREADS", "")
-        return int(env) if env.isdigit() and int(env) > 0 else default_threads()
+        return threads_of("ORT_INTRA_OP_NUM_THREADS") or default_threads()
 
 
 class RunOptions:

@@ -134,7 +134,7 @@ class Profile:
 
     def save(self, path: str) -> str:
         """Write the Chrome trace as JSON; returns the path."""
-        from sardonyx.ir.save import replacing
+        from sardonyx.ir.replacing import replacing
 
         with replacing(path) as f:
             f.write(json.dumps(self.trace()).encode())

@@ -22,7 +22,7 @@ from sardonyx.runtime.choose_providers import choose_providers
 from sardonyx.runtime.collector import collector_paused
 from sardonyx.runtime.custom_ops import CUSTOM, CustomOps, CustomProvider
 from sardonyx.runtime.explain import Placement
-from sardonyx.runtime.feeds import Feed, SharedSymbols, check_feeds, own, sizes_of
+from sardonyx.runtime.feeds import Feed, SharedSymbols, check_feeds, lent, own, sizes_of
 from sardonyx.runtime.initializers import replace_initializers
 from sardonyx.runtime.iobinding import IOBinding
 from sardonyx.runtime.log import log_placement, make_logger
@@ -223,20 +223,25 @@ class InferenceSession(RunForms, SessionInfo):
                 direct = self._entry(input_feed)
                 if direct is not None:
                     return direct
-            feeds = check_feeds(self._feeds, input_feed)
-            if self._symbols.groups and not self._separate and not self._symbols.agree(feeds):
-                self._separate_symbols()
+            feeds = self._checked(input_feed)
             ctx = self._context(run_options, flags)
             if output_names is None or not _names(output_names):
                 results = self._plan.run(feeds, ctx)
             else:
                 results = self._select(output_names, feeds, ctx)
-            seen: set[int] = set()
+            seen = lent(feeds)
             return [own(y, feeds, seen) for y in results]
         except (SardonyxError, Warning):
             raise
         except Exception as e:
             raise foreign("the run", e) from e
+
+    def _checked(self, input_feed: Any) -> list[Any]:
+        """The feeds in order; the plan is one for them afterwards."""
+        feeds = check_feeds(self._feeds, input_feed)
+        if self._symbols.groups and not self._separate and not self._symbols.agree(feeds):
+            self._separate_symbols()
+        return feeds
 
     def _context(self, run_options: RunOptions | None, flags: tuple[bytearray, ...]) -> RunContext | None:
         if run_options is not None:
@@ -267,8 +272,8 @@ class InferenceSession(RunForms, SessionInfo):
         """Run `runs` times (after `warmup` runs that do not count) and return the time of every node."""
         for _ in range(warmup):
             self.run(None, input_feed)
+        feeds = self._checked(input_feed)
         profile = self._new_profile()
-        feeds = check_feeds(self._feeds, input_feed)
         for _ in range(runs):
             self._plan.run(list(feeds), RunContext(record=profile.record))
             profile.runs += 1

@@ -23,7 +23,6 @@ from sardonyx.tools.random_values import random_feeds
 __all__ = ["Culprit", "bisect", "bisect_with"]
 
 Outputs = list[Any]
-Load = Callable[[Any, str], Engine]
 UNOPTIMIZED = "the unoptimized run"
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import SardonyxError
 from sardonyx.ir.graph import Model, Node
 from sardonyx.ir.load import load
-from sardonyx.ir.save import to_proto
 from sardonyx.passes.basic.inline_if import inline_if
 from sardonyx.passes.edit import constant
 from sardonyx.runtime.session import InferenceSession
+from sardonyx.tools.original import near_proto
 
 __all__ = ["take_branches"]
 
@@ -26,7 +25,7 @@ def take_branches(make: Callable[[Any], InferenceSession], model: Any, feeds: Ma
     while nodes := [n for n in loaded.graph.nodes if n.op == "If" and not n.domain and n.inputs[0] is not None]:
         _settle(loaded, nodes, make(current), feeds)
         inline_if(loaded.graph)
-        current = _proto(loaded)
+        current = near_proto(loaded)
         loaded = load(current)
     return current
 
@@ -39,10 +38,3 @@ def _settle(loaded: Model, nodes: list[Node], session: InferenceSession, feeds: 
     for node, v in conditions.items():
         if v is not None and v.const is None:
             node.set_inputs((constant(np.asarray(values[v.name], np.bool_), f"{node.name}/condition"), *node.inputs[1:]))
-
-
-def _proto(model: Model) -> Any:
-    try:
-        return to_proto(model, opset=model.opsets.get("", 1))
-    except SardonyxError:
-        return to_proto(model)

@@ -13,9 +13,12 @@ import numpy as np
 from sardonyx.errors import SardonyxError
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Model, Node, Value
-from sardonyx.ir.save import save, to_proto
+from sardonyx.ir.replacing import replacing
+from sardonyx.ir.save import save
 from sardonyx.ir.types import TensorType
 from sardonyx.tools.difference import value_text
+from sardonyx.tools.npz import write_npz
+from sardonyx.tools.original import near_proto
 
 __all__ = ["Piece", "minimize", "write_piece"]
 
@@ -79,11 +82,7 @@ class Piece:
 
     def proto(self) -> Any:
         """The piece as a ModelProto of the model's own opset, or of a newer one if it cannot be written in that."""
-        cut = self.cut()
-        try:
-            return to_proto(cut, opset=self.model.opsets.get("", 1))
-        except SardonyxError:
-            return to_proto(cut)
+        return near_proto(self.cut())
 
 
 def write_piece(piece: Piece, path: str) -> list[str]:
@@ -95,7 +94,8 @@ def write_piece(piece: Piece, path: str) -> list[str]:
         save(cut, path)
     arrays = {k: v for k, v in piece.feeds.items() if isinstance(v, np.ndarray)}
     inputs = os.path.splitext(path)[0] + ".npz"
-    np.savez(inputs, **arrays)  # type: ignore[arg-type]
+    with replacing(inputs) as f:
+        write_npz(f, arrays)
     return [path, inputs]
 
 

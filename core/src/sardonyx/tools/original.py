@@ -1,4 +1,4 @@
-"""A model as its file has it: protobuf, with its large weights left out."""
+"""A model as its file has it, or nearly so: protobuf."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 from collections import Counter
 from typing import Any
 
-from sardonyx.errors import InvalidModel
+from sardonyx.errors import InvalidModel, SardonyxError
 from sardonyx.ir import wire
+from sardonyx.ir.graph import Model
 from sardonyx.ir.load import map_file
+from sardonyx.ir.save import to_proto
 
-__all__ = ["operators", "skeleton", "tensor_names"]
+__all__ = ["near_proto", "operators", "skeleton", "tensor_names"]
 
 
 def skeleton(model: Any) -> Any:
@@ -21,13 +23,14 @@ def skeleton(model: Any) -> Any:
     if hasattr(model, "opset_import"):
         return model
     is_path = isinstance(model, (str, os.PathLike))
-    buffer = map_file(os.fspath(model)) if is_path else bytes(model)
+    what = os.fspath(model) if is_path else "the given bytes"
+    buffer = map_file(what) if is_path else bytes(model)
     try:
         return onnx.ModelProto.FromString(wire.split(buffer)[0])
-    except InvalidModel:
-        raise
+    except InvalidModel as e:
+        raise type(e)(f"{what}: {e}") from None
     except Exception as e:
-        raise InvalidModel(f"{model if is_path else 'the given bytes'} is not a valid ONNX model: {e}") from e
+        raise InvalidModel(f"{what} is not a valid ONNX model: {e}") from e
 
 
 def tensor_names(model: Any) -> set[str]:
@@ -48,3 +51,11 @@ def operators(model: Any) -> Counter[str]:
                 stack += [attribute.g] if attribute.HasField("g") else []
                 stack += attribute.graphs
     return counts
+
+
+def near_proto(model: Model) -> Any:
+    """The ModelProto of a loaded model or of a part of one, in the opset of its file; in a newer one if it cannot be written in that."""
+    try:
+        return to_proto(model, opset=model.opsets.get("", 1))
+    except SardonyxError:
+        return to_proto(model)

@@ -190,3 +190,9 @@ def test_a_flattened_softmax_of_dynamic_shape_is_put_back(tools, op, rank):
     np.testing.assert_allclose(tools.onnxruntime(proto, {"x": X})[0], want[0], rtol=1e-5)
     with pytest.raises(InvalidModel, match="kept at version 11"):
         to_proto(load(model), opset=13)
+
+
+def test_parts_of_a_split_that_are_empty_stay_so(tools):
+    x = floats(1, 2, 3, 4, 5)
+    model = tools.one_node("Split", {"x": x}, 18, {}, ["x"], ["a", "b", "c", "d"], axis=0, num_outputs=4)
+    assert [p.size for p in tools.reference(written(model, 13), {"x": x})] == [2, 2, 1, 0]

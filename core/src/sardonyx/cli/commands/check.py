@@ -7,12 +7,14 @@ from typing import Any
 import click
 
 from sardonyx.cli import show
-from sardonyx.cli.options import INSTALL, json_option, model_argument, split_names
+from sardonyx.cli.options import INSTALL, json_option, model_argument, provider_names
 from sardonyx.ep.provider import Provider
 from sardonyx.errors import NotSupported
+from sardonyx.ir.custom import inferring
 from sardonyx.ir.graph import Graph
 from sardonyx.ir.load import load
 from sardonyx.runtime import discovery
+from sardonyx.runtime.custom_ops import CustomOps, CustomProvider
 from sardonyx.runtime.partition import assign
 
 __all__ = ["command", "unplaced"]
@@ -35,13 +37,17 @@ def command(model: str, ep: str | None, strict: bool, as_json: bool) -> int:
     Status 0: it is right and can run here; 1: it is not, or cannot.
     """
     with show.status(f"checking {model}"):
-        loaded = load(model, strict=strict)
-        names = split_names(ep) if ep else discovery.available()
+        custom = CustomOps(())
+        with inferring(custom.infer):
+            loaded = load(model, strict=strict)
+        names = discovery.available() if ep is None else provider_names(ep)
         states = [s for name in names for s in discovery.find(name)]
         providers = [s.info.create(s.info.check_options({})) for s in states if s.info is not None]
+        if any(custom.nodes(loaded.graph)):
+            providers.insert(0, CustomProvider(custom))
         nodes = sum(1 for _ in loaded.graph.walk_nodes())
         stuck = unplaced(loaded.graph, providers) if providers else []
-    ok = bool(providers) and not stuck
+    ok = bool(states) and not stuck
     if as_json:
         facts = {"model": model, "nodes": nodes, "warnings": loaded.warnings, "providers": [s.name for s in states], "unplaced": stuck}
         show.emit_json({"ok": ok, **facts})
@@ -49,7 +55,7 @@ def command(model: str, ep: str | None, strict: bool, as_json: bool) -> int:
     for text in loaded.warnings:
         show.line(f"warning: {text}")
     show.line(f"{model} is a valid model of {nodes} nodes{f', {len(loaded.warnings)} warnings' if loaded.warnings else ''}.")
-    if not providers:
+    if not states:
         show.line(f"Nothing here can run it: {INSTALL}")
         return 1
     who = ", ".join(s.name for s in states)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+from typing import Any
 
 import click
 
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.options import Choice, FiniteRange, json_option, model_argument, session_options
+from sardonyx.runtime.session import InferenceSession
 from sardonyx.tools.branches import take_branches
-from sardonyx.tools.compare import TENSORS, Comparison, compare_session
+from sardonyx.tools.compare import TENSORS, Comparison, TensorRow, compare_session
 from sardonyx.tools.difference import Tolerance
-from sardonyx.tools.engines import known_engine, open_engine
+from sardonyx.tools.engines import Engine, known_engine, open_engine
 
 __all__ = ["command", "default_reference", "inside_option", "tolerance_options"]
 
@@ -31,7 +33,7 @@ def default_reference() -> str:
 
 def inside_option(command: click.decorators.FC) -> click.decorators.FC:
     """Add --inside."""
-    text = "First replace every If by the branch that the inputs take, to look inside."
+    text = "First replace every If by the branch that the inputs take."
     return click.option("--inside", is_flag=True, help=text)(command)
 
 
@@ -70,18 +72,24 @@ def command(
     """Run a model here and in another engine, and compare every tensor by its name in the file. Status 1 if one differs.
 
     Outputs and the tensors that optimization keeps come from the plan that also runs otherwise; those that it fuses away come from
-    a second plan that is made to keep them. Tensors inside of control flow's bodies are not compared.
+    a second plan that is made to keep them. Bodies of If, Loop and Scan are run by themselves on both sides, each iteration from the
+    reference's values.
     """
     session = choice.open(model)
     engine = against or default_reference()
     known_engine(engine)
+    threads = choice.options().threads
     feeds = inputs.feeds(session)
     source = take_branches(choice.open, model, feeds) if inside else model
     if inside:
         session = choice.open(source)
-    reference = open_engine(engine, source, threads=choice.options().threads)
+
+    def open_sides(part: Any) -> tuple[InferenceSession, Engine]:
+        return choice.open(part), open_engine(engine, part, threads=threads)
+
+    reference = open_engine(engine, source, threads=threads)
     with show.status("comparing"):
-        result = compare_session(session, reference, source, feeds, Tolerance(rtol, atol), tensors)
+        result = compare_session(session, reference, source, feeds, Tolerance(rtol, atol), tensors, open_sides)
     if as_json:
         show.emit_json({"model": model, **result.to_dict()})
     else:
@@ -92,15 +100,19 @@ def command(
 def _print(result: Comparison, everything: bool) -> None:
     differ = [r for r in result.rows if not r.difference.ok]
     show.heading(f"{result.subject} against {result.reference}: {len(differ)} of {len(result.rows)} tensors differ")
-    rows = [
-        (r.tensor, r.op, r.node, r.value, "yes" if r.as_run else "no", f"{r.difference.relative:.1e}", "" if r.difference.ok else "differs")
-        for r in (result.rows if everything else differ)
-    ]
+    rows = [_cells(r) for r in (result.rows if everything else differ)]
     if rows:
-        show.table(("tensor", "operator", "node", "value", "as run", "difference", ""), rows, right=("difference",))
+        show.table(("tensor", "operator", "node", "value", "in", "as run", "difference", ""), rows, right=("difference",))
         show.line()
     if not result.ok:
         show.line(result.explanation())
-    else:
-        worst = max((r.difference.relative for r in result.rows), default=0.0)
-        show.line(f"largest difference {worst:.1e}, relative to the largest value of its tensor")
+        return
+    worst = max((r.difference.relative for r in result.rows), default=0.0)
+    show.line(f"largest difference {worst:.1e}, relative to the largest value of its tensor")
+    for text in result.notes():
+        show.note(text)
+
+
+def _cells(r: TensorRow) -> tuple[str, ...]:
+    as_run, state = "yes" if r.as_run else "no", "" if r.difference.ok else "differs"
+    return r.tensor, r.op, r.node, r.value, r.place, as_run, f"{r.difference.relative:.1e}", state

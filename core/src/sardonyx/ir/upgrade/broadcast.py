@@ -12,13 +12,14 @@ steps = Steps()
 
 @steps.add("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor", to=7)
 def binary_7(node: Node) -> bool | list[Node]:
-    """Without an axis the trailing dims match, as in numpy; with one, the second input gets trailing dims of 1."""
-    axis = node.attrs.get("axis", -1) if node.attrs.get("broadcast", 0) else -1
+    """Without an axis (or with -1, some exporters' word for none) the trailing dims match, as in numpy; with one, the second
+    input gets trailing dims of 1."""
+    axis = node.attrs.get("axis") if node.attrs.get("broadcast", 0) else None
     a, b = node.inputs
-    if axis >= 0 and a is not None and b is not None:
+    if axis not in (None, -1) and a is not None and b is not None:
         if a.rank is None or b.rank is None:
             return False
-        missing = a.rank - axis - b.rank
+        missing = (a.rank - axis if axis >= 0 else -axis) - b.rank
         if missing > 0:
             return _expanded(node, missing)
     node.attrs.clear()

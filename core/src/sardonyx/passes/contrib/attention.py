@@ -46,7 +46,7 @@ def standard_multi_head_attention(node: Node, graph: Graph) -> Outcome:
     presents = [t for t in node.outputs[1:3] if t is not None]
     if (past[0] is None) != (past[1] is None) or (presents and past[0] is None) or any(t is not None for t in node.outputs[3:]):
         return no("it gives keys and values without a past")
-    if q.shape is None or k.shape is None or (mask is not None and not _fits(mask, q, k, past[0])):
+    if q.shape is None or k.shape is None or (mask is not None and not _fits(mask, q, k, past[0], node.attrs["num_heads"])):
         return no("the shapes are not known, or the mask does not fit")
     edit = Edit(node)
     if bias is not None:
@@ -71,12 +71,12 @@ def standard_multi_head_attention(node: Node, graph: Graph) -> Outcome:
     return edit
 
 
-def _fits(mask: Value, q: Value, k: Value, past: Value | None) -> bool:
+def _fits(mask: Value, q: Value, k: Value, past: Value | None, heads: int) -> bool:
     """Whether the bias broadcasts into [batch, heads, queries, keys]."""
     assert q.shape is not None
     assert k.shape is not None
     keys = k.shape[1] if past is None else None
-    return mask.dtype == q.dtype and fits_scores(mask.shape, (q.shape[0], None, q.shape[1], keys))
+    return mask.dtype == q.dtype and fits_scores(mask.shape, (q.shape[0], heads, q.shape[1], keys))
 
 
 def _biased(edit: Edit, tensors: tuple[Value, ...], bias: Value) -> list[Value] | None:

@@ -184,7 +184,8 @@ def fits_scores(mask: Shape, scores: Shape) -> bool:
         return False
     if mask[-1] == 1 and scores[-1] != 1:
         return False
+    # A known size over an unknown one: of batch or heads it may be meant to widen a 1, of queries and keys it never is.
     return all(
-        m == 1 or m == s or (not isinstance(m, int) and s != 1) or not isinstance(s, int)
-        for m, s in zip(mask[::-1], scores[::-1], strict=False)
+        m == 1 or m == s or (s != 1 if not isinstance(m, int) else not isinstance(s, int) and axis < 2)
+        for axis, (m, s) in enumerate(zip(mask[::-1], scores[::-1], strict=False))
     )

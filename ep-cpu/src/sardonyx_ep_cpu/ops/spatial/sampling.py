@@ -43,12 +43,14 @@ def _index(xp: Any, x: Any) -> Any:
 def sample(xp: Any, x: Any, axes: list[tuple[Any, Any]]) -> Any:
     """Values of X [C, *D] at P points -> [C, P]; X's dtype is floating where there are weights.
 
-    `axes` has for each spatial axis indices [P, T] and weights [P, T] or None. What an index outside the axis reads is 0;
-    a tap of weight 0 reads nothing, so that no NaN or inf comes from it.
+    `axes` has for each spatial axis indices [P, T] and weights [P, T] or None. What an index outside the axis reads is 0,
+    or an empty string; a tap of weight 0 reads nothing, so that no NaN or inf comes from it.
     """
     size = x.shape[1:]
     cells = prod(size)
     flat = xp.zeros((x.shape[0], cells + 1), x.dtype)
+    if x.dtype == object:
+        flat.fill("")
     flat[:, :cells] = x.reshape(x.shape[0], cells)
     parts = []
     for a, (indices, weights) in enumerate(axes):

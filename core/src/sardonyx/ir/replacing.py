@@ -1,0 +1,58 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from typing import BinaryIO
+
+__all__ = ["replacing"]
+
+OPEN_FILES = "/proc/self/fd"
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when all went well.
+
+    Until it is complete it has no name where the system knows such files (Linux), so that a process that is killed leaves
+    nothing behind; elsewhere it has a name of its own in the same folder, ending in .tmp.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    temporary = os.path.join(folder, f"{name}.{secrets.token_hex(4)}.tmp")
+    nameless = _nameless(folder)
+    try:
+        with nameless or open(temporary, "x+b") as file:
+            yield file
+            if nameless is not None:
+                _name(nameless, temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _nameless(folder: str) -> BinaryIO | None:
+    """A new file in the folder without a name, or None where the system has none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(OPEN_FILES):
+        return None
+    try:
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
+    except OSError:
+        return None
+
+
+def _name(file: BinaryIO, path: str) -> None:
+    """Give a file without a name one; where the system refuses that, to a copy of it."""
+    file.flush()
+    try:
+        # With a folder given, if only for a path that needs none, the link is to the file and not to the symbolic link.
+        os.link(f"{OPEN_FILES}/{file.fileno()}", path, src_dir_fd=file.fileno())
+    except OSError:
+        file.seek(0)
+        with open(path, "xb") as copy:
+            shutil.copyfileobj(file, copy)

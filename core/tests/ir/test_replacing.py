@@ -1,0 +1,73 @@
+"""Files that appear whole or not at all, in each of the ways that systems have for that."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from sardonyx.ir import replacing as module
+from sardonyx.ir.replacing import replacing
+
+
+@pytest.fixture(params=["nameless", "named", "link refused"])
+def way(request, monkeypatch):
+    """What the system can do."""
+    if request.param == "named":
+        monkeypatch.setattr(module, "_nameless", lambda folder: None)
+    if request.param == "link refused":
+
+        def refuse(*args, **kwargs):
+            raise PermissionError("no links")
+
+        monkeypatch.setattr(os, "link", refuse)
+    return request.param
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("before", [None, b"before"])
+def test_a_new_file_takes_the_place(tmp_path, before):
+    path = tmp_path / "a.bin"
+    if before is not None:
+        path.write_bytes(before)
+    mask = os.umask(0o027)
+    try:
+        with replacing(path) as f:
+            f.write(b"one ")
+            assert (path.read_bytes() if path.exists() else None) == before
+            f.write(b"two")
+    finally:
+        os.umask(mask)
+    assert path.read_bytes() == b"one two"
+    assert os.listdir(tmp_path) == ["a.bin"]
+    assert path.stat().st_mode & 0o777 == 0o640 or os.name == "nt"
+
+
+@pytest.mark.usefixtures("way")
+def test_a_failure_leaves_nothing(tmp_path):
+    with pytest.raises(TypeError), replacing(tmp_path / "a.bin") as f:
+        f.writelines([b"half", None])
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"), replacing(tmp_path / "folder") as f:
+        f.write(b"whole")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_is_not_there_is_the_error(tmp_path):
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "none" / "a.bin"):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE") or not os.path.isdir(module.OPEN_FILES), reason="the system has no files without names")
+def test_a_process_that_is_killed_leaves_nothing(tmp_path):
+    code = (
+        "import os, signal, sys\n"
+        "from sardonyx.ir.replacing import replacing\n"
+        "with replacing(sys.argv[1]) as f:\n"
+        "    f.write(bytes(1 << 20))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.bin")], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == []
