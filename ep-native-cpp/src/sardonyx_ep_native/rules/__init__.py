@@ -11,13 +11,24 @@ from sardonyx_ep_native.rules.channel_shuffle import absorb_channel_shuffle, cha
 from sardonyx_ep_native.rules.channels_first import CHANNELS_FIRST
 from sardonyx_ep_native.rules.conv_epilogue import CONV_EPILOGUE
 from sardonyx_ep_native.rules.elementwise_chains import fuse_elementwise_chains
+from sardonyx_ep_native.rules.gated_residual import gated_residual
 from sardonyx_ep_native.rules.half_precision import widen_half_precision
 from sardonyx_ep_native.rules.matmul_epilogue import matmul_activation, matmul_bias, matmul_residual
 from sardonyx_ep_native.rules.norm_residual import norm_residual
 
 __all__ = ["RULES", "prepare", "widen_half_precision"]
 
-RULES = (*CHANNELS_FIRST, blocked_weights, nbits_bias, matmul_bias, matmul_residual, matmul_activation, channel_shuffle, *CONV_EPILOGUE)
+RULES = (
+    *CHANNELS_FIRST,
+    blocked_weights,
+    nbits_bias,
+    matmul_bias,
+    matmul_residual,
+    matmul_activation,
+    channel_shuffle,
+    gated_residual,
+    *CONV_EPILOGUE,
+)
 
 
 def prepare(graph: Graph, context: CompileContext) -> None:
