@@ -13,6 +13,7 @@ The build folder is CMake's, its extension not stripped. Needs objdump, nm and c
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -158,7 +159,9 @@ def _run(*command: str) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """The command: 1 if there are findings."""
-    findings = check(Path(arguments[0]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path, help="CMake's build folder, with _native*.so and its objects")
+    findings = check(parser.parse_args(arguments).build)
     print("\n".join(findings) or "the objects are fine")
     return bool(findings)
 

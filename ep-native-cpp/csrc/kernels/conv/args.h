@@ -71,7 +71,6 @@ struct Depthwise {
   int64_t height, width, out_width;
   int64_t kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   ConvTail tail;  // bias and residual of this plane
-  float* sums;    // [16] added up over what is written, or null
 };
 
 // One plane of a transposed convolution's output from the products of its taps, which lie `tap` floats apart.

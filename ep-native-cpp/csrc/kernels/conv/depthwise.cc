@@ -96,15 +96,6 @@ void depthwise_rows(const Depthwise& d, int64_t r0, int64_t r1) {
       one_row<0>(d, r, simple);
     float* y = d.y + r * row;
     if (!simple) finish_floats(d.tail, y, d.tail.residual ? d.tail.residual + r * row : nullptr, y, row);
-    if (d.sums)
-      for (int v = 0; v < 16; v += W) {
-        vf s[4] = {load(d.sums + v)};
-        int64_t i = v;
-        for (; i + 48 < row; i += 64)
-          for (int k = 0; k < 4; k++) s[k] += load(y + i + k * 16);
-        for (; i < row; i += 16) s[0] += load(y + i);
-        store(d.sums + v, (s[0] + s[1]) + (s[2] + s[3]));
-      }
   }
 }
 
