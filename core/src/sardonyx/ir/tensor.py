@@ -94,9 +94,9 @@ class Tensor:
         def read() -> np.ndarray:
             if bits:
                 return unpack_bits(np.frombuffer(buffer, np.uint8, need, offset), dtype, count).reshape(shape)
-            if dtype == np.bool_:
+            if dtype.kind == "b":
                 return (np.frombuffer(buffer, np.uint8, count, offset) != 0).reshape(shape)
-            return np.frombuffer(buffer, dtype, count, offset).reshape(shape)
+            return np.ndarray(shape, dtype, buffer, offset)
 
         return Tensor(dtype, shape, read=read, region=(buffer, offset, length))
 

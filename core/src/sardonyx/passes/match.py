@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sardonyx.ir.graph import Node, Value
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import Shape
 
-__all__ = ["axis_of", "broadcasts_into", "close", "ints", "made_by", "only_use", "same_shape", "scalar", "scalar_operand", "static"]
+__all__ = ["axis_of", "broadcasts_into", "close", "ints", "is_needed", "made_by", "only_use", "same_shape", "scalar", "scalar_operand", "static"]
 
 
 def made_by(value: Value | None, *ops: str) -> Node | None:
@@ -28,6 +29,14 @@ def only_use(value: Value | None) -> bool:
         return False
     home = value.producer.graph
     return home is not None and value.uses[0][0].graph is home and value not in home.outputs
+
+
+def is_needed(node: Node, results: Container[Value]) -> bool:
+    """Whether a node reads an output of this one, or one is among `results`, the outputs of graphs."""
+    for v in node.outputs:
+        if v is not None and (v.uses or v in results):
+            return True
+    return False
 
 
 def scalar(value: Value | None) -> float | None:

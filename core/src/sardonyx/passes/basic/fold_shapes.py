@@ -24,6 +24,7 @@ __all__ = ["fold_shapes"]
 SMALL = 64
 DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
 GIVEN = ("Reshape", "Expand", "Range", "ConstantOfShape")
+LEARNT = frozenset([*CONTENTS, "Split"])
 SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad", "Split", "TopK", "OneHot", "Unsqueeze", "Squeeze"])
 
 
@@ -65,7 +66,7 @@ class _Shapes:
                 count += self.run(body)
             if node.domain != "" or not node.outputs or node.outputs[0] is None:
                 continue
-            if self._learn(node) or (self.at_roots and self._read_at_root(node)):
+            if (node.op in LEARNT and self._learn(node)) or (self.at_roots and node.outputs[0] in self.contents and self._read_at_root(node)):
                 folded.append(node)
                 continue
             self._sharpen(node)
@@ -111,7 +112,7 @@ class _Shapes:
         """Whether the size of an input's dim took the place of what the node computes."""
         out = node.outputs[0]
         assert out is not None
-        other = self.roots.stand_in(node, self.contents[out]) if out in self.contents and out not in self.results else None
+        other = self.roots.stand_in(node, self.contents[out]) if out not in self.results else None
         if other is None:
             return False
         for user in {n: None for n, _ in out.uses}:
@@ -198,4 +199,7 @@ def _vague(node: Node) -> bool:
     for v in node.inputs[1:]:
         if v is None or v.const is None:
             return False
-    return any(v is not None and ((shape := v.shape) is None or None in shape) for v in node.outputs)
+    for v in node.outputs:
+        if v is not None and ((shape := v.shape) is None or None in shape):
+            return True
+    return False
