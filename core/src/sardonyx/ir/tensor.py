@@ -49,7 +49,7 @@ class Tensor:
         digest of the values; None for small tensors and strings."""
         if self._identity is None and self.nbytes >= IDENTIFIED and self.dtype != STRING:
             where = self._place() or hashlib.sha256(np.ascontiguousarray(self.numpy()).view(np.uint8).data).hexdigest()
-            self._identity = f"{where} {self.dtype} {self.shape}"
+            self._identity = f"{where} {self.dtype.num} {self.shape}"
         return self._identity
 
     @property

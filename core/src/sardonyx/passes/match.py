@@ -55,8 +55,10 @@ def scalar_operand(node: Node) -> tuple[Value, float, int] | None:
         return None
     for i in (1, 0):
         operand, x = node.inputs[i], node.inputs[1 - i]
+        if operand is None or operand.const is None or x is None:
+            continue
         c = scalar(operand)
-        if c is not None and operand is not None and x is not None and broadcasts_into(operand.shape, x.shape):
+        if c is not None and broadcasts_into(operand.shape, x.shape):
             return x, c, i
     return None
 
