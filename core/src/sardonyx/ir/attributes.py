@@ -131,13 +131,15 @@ def attribute_to_proto(name: str, value: Any, known: Schema | None) -> Any:
 def kind_of(value: Any) -> int:
     """The AttributeProto.AttributeType that fits a value; an empty list counts as ints."""
     if isinstance(value, list | tuple):
-        kinds = {_kind_of_type(t) for t in set(map(type, value))} or {INT}
+        types: set[Any] = set(map(type, value))
+        kinds = {_kind_of_type(t) for t in types} or {INT}
         return FLOATS if kinds == {INT, FLOAT} else _LISTS[kinds.pop()]
-    return _kind_of_type(type(value))
+    given: Any = type(value)
+    return _kind_of_type(given)
 
 
 @cache
-def _kind_of_type(given: type) -> int:
+def _kind_of_type(given: Any) -> int:
     for types, kind in _KINDS:
         if issubclass(given, types):
             return kind

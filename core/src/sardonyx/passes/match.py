@@ -12,7 +12,19 @@ from sardonyx.ir.graph import Node, Value
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import Shape
 
-__all__ = ["axis_of", "broadcasts_into", "close", "ints", "is_needed", "made_by", "only_use", "same_shape", "scalar", "scalar_operand", "static"]
+__all__ = [
+    "axis_of",
+    "broadcasts_into",
+    "close",
+    "ints",
+    "is_needed",
+    "made_by",
+    "only_use",
+    "same_shape",
+    "scalar",
+    "scalar_operand",
+    "static",
+]
 
 
 def made_by(value: Value | None, *ops: str) -> Node | None:
@@ -33,10 +45,7 @@ def only_use(value: Value | None) -> bool:
 
 def is_needed(node: Node, results: Container[Value]) -> bool:
     """Whether a node reads an output of this one, or one is among `results`, the outputs of graphs."""
-    for v in node.outputs:
-        if v is not None and (v.uses or v in results):
-            return True
-    return False
+    return any(v is not None and (v.uses or v in results) for v in node.outputs)
 
 
 def scalar(value: Value | None) -> float | None:

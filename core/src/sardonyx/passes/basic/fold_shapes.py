@@ -66,7 +66,8 @@ class _Shapes:
                 count += self.run(body)
             if node.domain != "" or not node.outputs or node.outputs[0] is None:
                 continue
-            if (node.op in LEARNT and self._learn(node)) or (self.at_roots and node.outputs[0] in self.contents and self._read_at_root(node)):
+            known = node.op in LEARNT and self._learn(node)
+            if known or (self.at_roots and node.outputs[0] in self.contents and self._read_at_root(node)):
                 folded.append(node)
                 continue
             self._sharpen(node)
@@ -199,7 +200,4 @@ def _vague(node: Node) -> bool:
     for v in node.inputs[1:]:
         if v is None or v.const is None:
             return False
-    for v in node.outputs:
-        if v is not None and ((shape := v.shape) is None or None in shape):
-            return True
-    return False
+    return any(v is not None and ((shape := v.shape) is None or None in shape) for v in node.outputs)
