@@ -60,7 +60,10 @@ def _fields(buffer: Any, at: int, end: int) -> Iterator[tuple[int, int, int, int
             tag, at = _varint(buffer, at, end)
         number, kind = tag >> 3, tag & 7
         if kind == 2:
-            length, payload = _varint(buffer, at, end)
+            if at < end and (length := buffer[at]) < 0x80:
+                payload = at + 1
+            else:
+                length, payload = _varint(buffer, at, end)
             at = payload + length
         elif kind == 0:
             payload = at
