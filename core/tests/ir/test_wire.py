@@ -59,6 +59,25 @@ def test_other_nodes_stay(change):
     assert rest.graph.node[0] == node
 
 
+def test_packed_floats_are_raw_data():
+    floats = helper.make_tensor("t", onnx.TensorProto.FLOAT, [500], BIG)
+    data, rest, (t,) = split(model([floats]))
+    assert data[t.offset : t.offset + t.length] == BIG.tobytes()
+    assert len(rest.graph.initializer[0].float_data) == 0
+
+
+@pytest.mark.parametrize("kind", ["complex", "both"])
+def test_other_floats_are_not(kind):
+    t = helper.make_tensor("t", onnx.TensorProto.FLOAT, [500], BIG)
+    if kind == "complex":
+        t.data_type, t.dims[0] = onnx.TensorProto.COMPLEX64, 250
+    else:
+        t.raw_data = BIG.tobytes()
+    _, rest, tensors = split(model([t]))
+    assert tensors == []
+    assert rest.graph.initializer[0] == t
+
+
 def test_external_data_wins_over_raw():
     t = numpy_helper.from_array(BIG, "t")
     t.data_location = t.EXTERNAL

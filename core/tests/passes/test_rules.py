@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import numpy as np
 import pytest
@@ -32,6 +33,26 @@ def abs_to_neg(node, graph):
 @rule("Identity")
 def skip(node, graph):
     return Edit(node).replace(node.outputs[0], node.inputs[0])
+
+
+@rule("Relu")
+def one_relu(node, graph):
+    inner = node.inputs[0].producer
+    if inner is None or inner.op != "Relu":
+        return None
+    edit = Edit(node, inner)
+    return edit.replace(node.outputs[0], edit.add("Relu", inner.inputs, like=node.outputs[0]))
+
+
+def test_a_long_chain_becomes_one_node_of_all_origins(build):
+    count = 3000
+    steps = " ".join(f"v{i + 1} = Relu(v{i})" for i in range(count))
+    graph = build(f"(float[2] v0) => (float[2] v{count}) {{ {steps} }}").graph
+    names = [node.name for node in graph.nodes]
+    start = time.perf_counter()
+    assert apply_rules(graph, [one_relu]) == count - 1
+    assert time.perf_counter() - start < 2
+    assert graph.nodes[0].origins == tuple(reversed(names))
 
 
 def test_a_new_node_takes_over_name_origins_and_value(build):

@@ -102,6 +102,15 @@ std::shared_ptr<Buffer> RegionScope::take(size_t bytes) {
   return std::make_shared<Buffer>(bytes, regions_.back());
 }
 
+std::shared_ptr<Buffer> RegionScope::lend(size_t bytes) {
+  const bool free = passing_.use_count() == 1;
+  if (free && passing_->bytes >= bytes) return passing_;
+  if (free) passing_.reset();  // before there is a larger one
+  return passing_ = returned_buffer(bytes);
+}
+
+std::shared_ptr<Buffer> passing_buffer(size_t bytes) { return current_scope ? current_scope->lend(bytes) : returned_buffer(bytes); }
+
 std::shared_ptr<Buffer> lasting_buffer(size_t bytes) {
   return current_scope && bytes >= 4096 ? current_scope->take(bytes) : std::make_shared<Buffer>(bytes);
 }

@@ -142,6 +142,9 @@ class Program {
 // A buffer that goes back to the system when it goes: malloc keeps what it once had for as long as the process lives.
 std::unique_ptr<Buffer> returned_buffer(size_t bytes);
 
+// A buffer to be used for a while. Within a RegionScope one is lent again and again: pages that are made already cost nothing.
+std::shared_ptr<Buffer> passing_buffer(size_t bytes);
+
 // While one exists, lasting buffers made by this thread lie together in pieces of memory that go when the last of them does.
 class RegionScope {
  public:
@@ -150,10 +153,12 @@ class RegionScope {
   RegionScope(const RegionScope&) = delete;
   RegionScope& operator=(const RegionScope&) = delete;
   std::shared_ptr<Buffer> take(size_t bytes);
+  std::shared_ptr<Buffer> lend(size_t bytes);
 
  private:
   std::vector<std::shared_ptr<Region>> regions_;  // the last one is taken from, if any is open
   bool open_ = false;
+  std::shared_ptr<Buffer> passing_;
   RegionScope* outer_;
 };
 

@@ -28,7 +28,7 @@ Reading::Reading(const Value& v) : data(v.data) {
   if (v.read) {
     keep_ = v.read(&data);
   } else if (!is_aligned(v)) {
-    data = (copy_ = copy_into(returned_buffer(bytes_of(v)), v.data, bytes_of(v)))->data;
+    data = (copy_ = copy_into(passing_buffer(bytes_of(v)), v.data, bytes_of(v)))->data;
     forget(v);
   }
 }

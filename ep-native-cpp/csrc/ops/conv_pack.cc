@@ -122,17 +122,24 @@ void gather_run(const PackConv& p, const RunEntry& run, int64_t row_taps, int64_
     const int64_t x = run.channel + (p.plain ? 0 : l);
     channel[l] = p.shuffle == 1 ? x : x % each * p.shuffle + x / each;
   }
-  for (int64_t j = 0; j < p.tile; j++) {
-    const int64_t o = tile * p.tile + j, first = o / p.group_out * p.group_in;
+  // The outputs of the tile by stretches of one group, so that the inner loop runs along the tile.
+  const int64_t end = std::min(p.oc, (tile + 1) * p.tile);
+  for (int64_t o = tile * p.tile; o < end;) {
+    const int64_t group = o / p.group_out, next = std::min(end, (group + 1) * p.group_out), n = next - o;
+    float* column = out + (o - tile * p.tile);
     for (int64_t l = 0; l < run.len; l++) {
-      const int64_t c = channel[p.plain ? 0 : l] - first;
-      const bool inside = o < p.oc && c >= 0 && c < p.group_in;
-      const float* w = inside ? p.w + p.first + o * p.weights_out + c * p.weights_in + run.tap_d * p.slice + (p.plain ? l : 0) : nullptr;
-      float* to = out + l * p.tile + j;
+      const int64_t c = channel[p.plain ? 0 : l] - group * p.group_in;
+      const bool inside = c >= 0 && c < p.group_in;
+      const float* w = p.w + p.first + o * p.weights_out + (inside ? c : 0) * p.weights_in + run.tap_d * p.slice + (p.plain ? l : 0);
+      float* to = column + l * p.tile;
       for (int64_t a = 0; a < p.kh; a++)
-        for (int64_t b = 0; b < row_taps; b++, to += row) *to = inside ? w[a * p.row + b] : 0;
+        for (int64_t b = 0; b < row_taps; b++, to += row)
+          for (int64_t j = 0; j < n; j++) to[j] = inside ? w[a * p.row + b + j * p.weights_out] : 0;
     }
+    o = next;
   }
+  for (int64_t j = end - tile * p.tile; j < p.tile; j++)
+    for (int64_t i = 0; i < p.kh * row_taps * run.len; i++) out[i * p.tile + j] = 0;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ from sardonyx_ep_native import _native
 
 __all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "NARROW", "add", "dtypes", "refusal"]
 
+MAX_RANK = _native.max_rank
 Check = Callable[[Node], str | None]
 CHECKS: dict[tuple[str, str], tuple[int, Check]] = {}
 
@@ -70,12 +71,13 @@ def refusal(node: Node) -> str | None:
     for v in (*node.inputs, *node.outputs):
         if v is None:
             continue
-        if v.dtype is None:
+        dtype, shape = v.dtype, v.shape
+        if dtype is None:
             return f"the type of {v.name!r} is unknown or not a tensor"
-        if v.shape is not None and len(v.shape) > _native.max_rank:
-            return f"{v.name!r} has {len(v.shape)} dimensions; the engine takes up to {_native.max_rank}"
-        if v.dtype not in DTYPES and not _held_as_bytes(node, v):
-            return f"{v.name!r} is {dtype_name(v.dtype)}, which the engine does not hold"
+        if shape is not None and len(shape) > MAX_RANK:
+            return f"{v.name!r} has {len(shape)} dimensions; the engine takes up to {MAX_RANK}"
+        if dtype not in DTYPES and not _held_as_bytes(node, v):
+            return f"{v.name!r} is {dtype_name(dtype)}, which the engine does not hold"
     return check(node)
 
 

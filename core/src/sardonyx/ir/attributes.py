@@ -6,6 +6,7 @@ a type of the IR; GRAPH a Graph, which the caller builds.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -130,9 +131,16 @@ def attribute_to_proto(name: str, value: Any, known: Schema | None) -> Any:
 def kind_of(value: Any) -> int:
     """The AttributeProto.AttributeType that fits a value; an empty list counts as ints."""
     if isinstance(value, list | tuple):
-        kinds = {kind_of(v) for v in value} or {INT}
+        types: set[Any] = set(map(type, value))
+        kinds = {_kind_of_type(t) for t in types} or {INT}
         return FLOATS if kinds == {INT, FLOAT} else _LISTS[kinds.pop()]
+    given: Any = type(value)
+    return _kind_of_type(given)
+
+
+@cache
+def _kind_of_type(given: Any) -> int:
     for types, kind in _KINDS:
-        if isinstance(value, types):
+        if issubclass(given, types):
             return kind
-    raise InternalError(f"{type(value).__name__} is not the type of any attribute")
+    raise InternalError(f"{given.__name__} is not the type of any attribute")

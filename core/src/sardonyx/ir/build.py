@@ -167,15 +167,15 @@ class Builder:
                     pending.add(text(name))
 
     def _nodes(self, nodes: Any, out: Graph, scope: Scope, context: Context) -> None:
+        values = scope.values
         for index, n in enumerate(nodes):
-            op, domain = text(n.op_type), domain_of(n.domain)
-            name = text(n.name)
+            op, domain, name = text(n.op_type), domain_of(n.domain), text(n.name)
             if not name or context.path is None or (context.path and (name in self.names or name in self.reserved)):
                 name = context.prefix + (name or op)
             name = self._unique(name)
             if op == "Constant" and not domain and not self.functions and self._tensor_constant(n, scope):
                 continue
-            inputs = [self._value(i, scope, n) if i else None for i in n.input]
+            inputs = [(values.get(i) or self._value(i, scope, n)) if i else None for i in n.input]
             outputs = [scope.find(o) if o else None for o in n.output]
             attrs = self._attributes(n, scope, context, name, index) if n.attribute else {}
             function = self.functions.get((domain, op, n.overload)) if self.functions else None
@@ -191,7 +191,7 @@ class Builder:
             else:
                 if (domain, op) == GRADIENT:
                     inputs += self._named_tensors(attrs, scope, name, inputs)
-                since = self._since(n, domain, context.opsets)
+                since = self._since(n, domain, op, context.opsets)
                 out.append(Node(op, inputs, outputs, attrs, domain=domain, since=since, name=name, origins=(name,)))
 
     def _value(self, name: str, scope: Scope, n: Any) -> Value:
@@ -228,24 +228,25 @@ class Builder:
                 return candidate
 
     @staticmethod
-    def _since(n: Any, domain: str, opsets: dict[str, int]) -> int:
+    def _since(n: Any, domain: str, op: str, opsets: dict[str, int]) -> int:
         opset = opsets.get(domain, 1)
-        since = since_version(domain, n.op_type, max(opset, EARLY.get((domain, n.op_type), 1)))
+        since = since_version(domain, op, max(opset, EARLY.get((domain, op), 1)))
         if since is None:
-            known = newest(domain, n.op_type)
+            known = newest(domain, op)
             if known is not None:
                 raise InvalidModel(
-                    f"node {n.name or n.op_type!r}: the model imports version {opset} of the operators of {domain or 'ai.onnx'!r}, "
-                    f"but {n.op_type} came later"
+                    f"node {n.name or op!r}: the model imports version {opset} of the operators of {domain or 'ai.onnx'!r}, "
+                    f"but {op} came later"
                 )
         return since or (1 if domain in INTERNAL else max(opset, 1))
 
     def _tensor_constant(self, n: Any, scope: Scope) -> bool:
         """Whether a node is no more than a Constant of a tensor, of which its output was made."""
-        if len(n.attribute) != 1 or len(n.output) != 1 or n.input or n.overload:
+        attributes, outputs = n.attribute, n.output
+        if len(attributes) != 1 or len(outputs) != 1 or n.input or n.overload:
             return False
-        a = n.attribute[0]
-        if a.type != TENSOR or a.name != "value" or a.ref_attr_name or (value := scope.find(n.output[0])) is None:
+        a = attributes[0]
+        if a.type != TENSOR or a.name != "value" or a.ref_attr_name or (value := scope.find(outputs[0])) is None:
             return False
         value.const = tensor_from_proto(a.t, self.files)
         value.type = TensorType(value.const.dtype, value.const.shape)
@@ -269,16 +270,18 @@ class Builder:
 
     def _attributes(self, n: Any, scope: Scope, context: Context, name: str, index: int) -> dict[str, Any]:
         attrs: dict[str, Any] = {}
+        where = f"node {name!r} ({n.op_type})"
         for i, a in enumerate(n.attribute):
-            if text(a.name) in attrs:
-                raise InvalidModel(f"node {name!r} ({n.op_type}): attribute {a.name!r} is given twice")
+            key = text(a.name)
+            if key in attrs:
+                raise InvalidModel(f"{where}: attribute {key!r} is given twice")
             if a.ref_attr_name:
                 if a.ref_attr_name in context.refs:
-                    attrs[a.name] = context.refs[a.ref_attr_name]
+                    attrs[key] = context.refs[a.ref_attr_name]
             elif a.type == GRAPH:
-                attrs[a.name] = self.graph(a.g, scope, context.within(name, index, i))
+                attrs[key] = self.graph(a.g, scope, context.within(name, index, i))
             else:
-                attrs[a.name] = attribute_from_proto(a, f"node {name!r} ({n.op_type})", self.files)
+                attrs[key] = attribute_from_proto(a, where, self.files)
         return attrs
 
     def _call(self, f: Any, out: Graph, inputs: list[Value | None], outputs: list[Value | None], attrs: dict[str, Any], name: str) -> None:

@@ -44,7 +44,8 @@ class Value:
     @property
     def rank(self) -> int | None:
         """Rank of a tensor, or None."""
-        return None if self.shape is None else len(self.shape)
+        shape = self.shape
+        return None if shape is None else len(shape)
 
     def __repr__(self) -> str:
         return f"%{self.name}"
@@ -79,9 +80,10 @@ class Node:
 
     def set_inputs(self, inputs: Iterable[Value | None]) -> None:
         """Replace all inputs, keeping the uses of the values true."""
-        for i, v in enumerate(self.inputs):
-            if v is not None:
-                v.uses.remove((self, i))
+        if self.inputs:
+            for i, v in enumerate(self.inputs):
+                if v is not None:
+                    v.uses.remove((self, i))
         self.inputs = tuple(inputs)
         for i, v in enumerate(self.inputs):
             if v is not None:

@@ -140,7 +140,9 @@ def tensor_from_proto(t: Any, files: Files | None = None) -> Tensor:
             raise InvalidModel(f"{what}: strings cannot be raw data")
         raw = t.raw_data
         return Tensor.raw(dtype, shape, raw, 0, len(raw), t.name)
-    return Tensor.of(_from_fields(t, dtype, shape, what))
+    array = _from_fields(t, dtype, shape, what)
+    array.flags.writeable = False
+    return Tensor(array.dtype, array.shape, array=array)
 
 
 def _external(t: Any, dtype: np.dtype, shape: tuple[int, ...], files: Files) -> Tensor:

@@ -49,7 +49,7 @@ class Tensor:
         digest of the values; None for small tensors and strings."""
         if self._identity is None and self.nbytes >= IDENTIFIED and self.dtype != STRING:
             where = self._place() or hashlib.sha256(np.ascontiguousarray(self.numpy()).view(np.uint8).data).hexdigest()
-            self._identity = f"{where} {self.dtype} {self.shape}"
+            self._identity = f"{where} {self.dtype.num} {self.shape}"
         return self._identity
 
     @property
@@ -94,9 +94,9 @@ class Tensor:
         def read() -> np.ndarray:
             if bits:
                 return unpack_bits(np.frombuffer(buffer, np.uint8, need, offset), dtype, count).reshape(shape)
-            if dtype == np.bool_:
+            if dtype.kind == "b":
                 return (np.frombuffer(buffer, np.uint8, count, offset) != 0).reshape(shape)
-            return np.frombuffer(buffer, dtype, count, offset).reshape(shape)
+            return np.ndarray(shape, dtype, buffer, offset)
 
         return Tensor(dtype, shape, read=read, region=(buffer, offset, length))
 

@@ -19,7 +19,8 @@ MODEL_GRAPH = 7
 GRAPH_NODE, GRAPH_INITIALIZER = 1, 5
 NODE_OUTPUT, NODE_OP, NODE_ATTRIBUTE, NODE_DOMAIN = 2, 4, 5, 7
 ATTRIBUTE_NAME, ATTRIBUTE_TENSOR, ATTRIBUTE_REFERENCE = 1, 5, 21
-TENSOR_DIMS, TENSOR_TYPE, TENSOR_NAME, TENSOR_RAW, TENSOR_LOCATION = 1, 2, 8, 9, 14
+TENSOR_DIMS, TENSOR_TYPE, TENSOR_FLOATS, TENSOR_NAME, TENSOR_RAW, TENSOR_LOCATION = 1, 2, 4, 8, 9, 14
+FLOAT = 1
 LARGE = 1024
 
 
@@ -59,7 +60,10 @@ def _fields(buffer: Any, at: int, end: int) -> Iterator[tuple[int, int, int, int
             tag, at = _varint(buffer, at, end)
         number, kind = tag >> 3, tag & 7
         if kind == 2:
-            length, payload = _varint(buffer, at, end)
+            if at < end and (length := buffer[at]) < 0x80:
+                payload = at + 1
+            else:
+                length, payload = _varint(buffer, at, end)
             at = payload + length
         elif kind == 0:
             payload = at
@@ -100,11 +104,13 @@ def _raw_tensor(buffer: Any, at: int, end: int, name: str | None = None) -> tupl
     """The large raw tensor at [at, end) and a stub of it without data, or None if protobuf should parse it. `name` replaces
     the tensor's own."""
     dims: list[int] = []
-    data_type, own, raw = 0, "", None
+    data_type, own, raw, field = 0, "", None, TENSOR_RAW
     stub = []
     for number, kind, start, payload, stop in _fields(buffer, at, end):
-        if number == TENSOR_RAW and kind == 2:
-            raw = (payload, stop - payload)
+        if number in (TENSOR_RAW, TENSOR_FLOATS) and kind == 2:
+            if raw is not None:
+                return None
+            raw, field = (payload, stop - payload), number
             continue
         if number == TENSOR_NAME:
             own = _text(buffer, payload, stop)
@@ -121,7 +127,8 @@ def _raw_tensor(buffer: Any, at: int, end: int, name: str | None = None) -> tupl
             data_type = _varint(buffer, payload, stop)[0]
         elif number == TENSOR_LOCATION and kind == 0 and _varint(buffer, payload, stop)[0]:
             return None
-    if raw is None or raw[1] < LARGE:
+    # float_data of float32 are the same bytes as raw data; other types are widened there.
+    if raw is None or raw[1] < LARGE or (field == TENSOR_FLOATS and data_type != FLOAT):
         return None
     if name is not None:
         own = name

@@ -41,12 +41,12 @@ def product(root: Node, limit: int = 4) -> Product | None:
         for v in operands:
             if v is None:
                 return None
-            c = scalar(v)
-            inner = None
+            c = scalar(v) if v.const is not None else None
             if c is not None and scalar_operand(node) is not None:
                 result.scale *= c
                 continue
-            if only_use(v):
+            inner = None
+            if v.producer is not None and only_use(v):
                 inner = made_by(v, "Mul", "Div")
                 if inner is not None and inner.op == "Div" and (not scalar(inner.inputs[1]) or scalar_operand(inner) is None):
                     inner = None

@@ -67,7 +67,9 @@ class Edit:
 
         The type of the output is `type`, else that of `like`, else the framework infers it.
         """
-        values = tuple(Value("", type if type is not None else like.type if like is not None else None) for _ in range(outputs))
+        if type is None and like is not None:
+            type = like.type
+        values = (Value("", type),) if outputs == 1 else tuple([Value("", type) for _ in range(outputs)])
         clean = {k: v for k, v in attrs.items() if v is not None} if attrs else {}
         # Uses are entered when the edit is applied, so the node holds its inputs without announcing them yet.
         since = newest(domain, op)
@@ -80,10 +82,11 @@ class Edit:
     def infer(self) -> None:
         """Infer the types of the new nodes' outputs, for a rule that must know them."""
         for node in self.nodes:
-            if any(v is not None and v.type is None for v in node.outputs):
+            missing = [v for v in node.outputs if v is not None and v.type is None]
+            if missing:
                 for v, t in zip(node.outputs, infer_node(node), strict=False):
-                    if v is not None and v.type is None:
-                        v.type = t
+                    if v in missing:
+                        v.type = t  # type: ignore[union-attr]
 
     def replace(self, old: Value, new: Value) -> Edit:
         """Let every use of `old` be `new`; returns self, so that it can end a rule."""

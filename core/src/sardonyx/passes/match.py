@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,19 @@ from sardonyx.ir.graph import Node, Value
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import Shape
 
-__all__ = ["axis_of", "broadcasts_into", "close", "ints", "made_by", "only_use", "same_shape", "scalar", "scalar_operand", "static"]
+__all__ = [
+    "axis_of",
+    "broadcasts_into",
+    "close",
+    "ints",
+    "is_needed",
+    "made_by",
+    "only_use",
+    "same_shape",
+    "scalar",
+    "scalar_operand",
+    "static",
+]
 
 
 def made_by(value: Value | None, *ops: str) -> Node | None:
@@ -30,6 +43,11 @@ def only_use(value: Value | None) -> bool:
     return home is not None and value.uses[0][0].graph is home and value not in home.outputs
 
 
+def is_needed(node: Node, results: Container[Value]) -> bool:
+    """Whether a node reads an output of this one, or one is among `results`, the outputs of graphs."""
+    return any(v is not None and (v.uses or v in results) for v in node.outputs)
+
+
 def scalar(value: Value | None) -> float | None:
     """The number in a constant real tensor of one element, of any rank, or None."""
     tensor = value.const if value is not None else None
@@ -46,8 +64,10 @@ def scalar_operand(node: Node) -> tuple[Value, float, int] | None:
         return None
     for i in (1, 0):
         operand, x = node.inputs[i], node.inputs[1 - i]
+        if operand is None or operand.const is None or x is None:
+            continue
         c = scalar(operand)
-        if c is not None and operand is not None and x is not None and broadcasts_into(operand.shape, x.shape):
+        if c is not None and broadcasts_into(operand.shape, x.shape):
             return x, c, i
     return None
 

@@ -24,6 +24,7 @@ from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.budget import current
 from sardonyx.passes.edit import Edit, No, Outcome, constant, no
 from sardonyx.passes.levels import bodies, levels
+from sardonyx.passes.match import is_needed
 
 __all__ = ["Edit", "No", "Outcome", "Rule", "apply_rules", "constant", "no", "rule", "sharper"]
 
@@ -68,6 +69,8 @@ def apply_rules(
 
 def sharper(a: ValueType, b: ValueType) -> ValueType:
     """What two true types of one value say together: `a`, with the numbers and names that only `b` knows."""
+    if a is b:
+        return a
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a if a is not None else b
     if a == b:
@@ -88,9 +91,12 @@ class _Rewriter:
                 self.table.setdefault(op, {}).setdefault(domain, []).append(r)
         self.graphs = levels(graph)
         self.results = {v for g in self.graphs for v in g.outputs}
-        self.names = {n.name for g in self.graphs for n in g.nodes}
+        self.names: set[str] = set()  # of all nodes, once there is an edit
+        # Of each new node the nodes that it stands for, whose origins it gets when all is done: a long chain that becomes
+        # one node would otherwise list them anew at every step.
+        self.made_of: dict[Node, tuple[Node, ...]] = {}
         self.edits = 0
-        self.limit = 20 * len(self.names) + 200
+        self.limit = 20 * sum(len(g.nodes) for g in self.graphs) + 200
         self.recent: deque[str] = deque(maxlen=40)
         self.unordered = False
         self.foreign: set[Graph] = set()
@@ -105,6 +111,9 @@ class _Rewriter:
                 for other in self.foreign:
                     other.nodes = [n for n in other.nodes if n.graph is not None]
                 self.foreign.clear()
+        for node in list(self.made_of):
+            if node.graph is not None:
+                self._settle_origins(node)
         return self.edits
 
     def _sweep(self, graph: Graph) -> None:
@@ -159,6 +168,8 @@ class _Rewriter:
                 if outcome.known and all(self._movable(old, new, outcome) for old, new in outcome.moves):
                     self._count(r.name)
                     if self.budget is not None:
+                        for matched in outcome.matched:
+                            self._settle_origins(matched)
                         self.budget.note(r.name, outcome.matched)
                     return outcome
             elif self.reasons is not None:
@@ -181,6 +192,8 @@ class _Rewriter:
     def _apply(self, edit: Edit, graph: Graph) -> None:
         root = edit.matched[0]
         fresh = edit.nodes
+        if not self.names:
+            self.names = {n.name for g in self.graphs for n in g.nodes}
         for node in fresh:
             node.graph = graph
             given, node.inputs = node.inputs, ()
@@ -198,19 +211,18 @@ class _Rewriter:
             else:
                 new.type = sharper(new.type, old.type)
                 _redirect(old, new)
-        origins = tuple(dict.fromkeys(name for n in edit.matched for name in n.origins))
         for node in edit.matched:
             if node.graph is not graph and node.graph is not None:
                 self.foreign.add(node.graph)
             self._drop_if_dead(node)
-        self._christen(fresh, root, origins)
+        self._christen(fresh, edit.matched)
         edit.infer()
 
     def _drop_if_dead(self, node: Node) -> None:
         stack = [node]
         while stack:
             n = stack.pop()
-            if n.graph is None or any(v is not None and (v.uses or v in self.results) for v in n.outputs):
+            if n.graph is None or is_needed(n, self.results):
                 continue
             home = n.graph
             stack += [v.producer for v in n.inputs if v is not None and v.producer is not None and v.producer.graph is home]
@@ -219,9 +231,10 @@ class _Rewriter:
                 body.remove(list(body.nodes))
             n.graph = None
 
-    def _christen(self, fresh: list[Node], root: Node, origins: tuple[str, ...]) -> None:
+    def _christen(self, fresh: list[Node], matched: tuple[Node, ...]) -> None:
+        root = matched[0]
         for i, node in enumerate(fresh):
-            node.origins = origins
+            self.made_of[node] = matched
             if root.graph is None and i == len(fresh) - 1:
                 node.name = root.name
             else:
@@ -229,6 +242,24 @@ class _Rewriter:
             for k, v in enumerate(node.outputs):
                 if v is not None and not v.name:
                     v.name = node.name + (f":{k}" if k else "")
+
+    def _settle_origins(self, node: Node) -> None:
+        """Give a node the origins of all that it was made of, in the order in which rules matched it."""
+        if node not in self.made_of:
+            return
+        names: dict[str, None] = {}
+        seen: set[Node] = set()
+        stack = [node]
+        while stack:
+            n = stack.pop()
+            if n not in seen:
+                seen.add(n)
+                parts = self.made_of.get(n)
+                if parts is None:
+                    names |= dict.fromkeys(n.origins)
+                else:
+                    stack += parts[::-1]
+        node.origins = tuple(names)
 
     def _unique(self, base: str) -> str:
         name, count = base, 1

@@ -14,7 +14,7 @@ from sardonyx.passes.edit import constant
 
 __all__ = ["channel_vector", "derived", "times", "wide"]
 
-LARGE = 64 * 1024
+LARGE = 16 * 1024
 
 
 def wide(array: np.ndarray) -> np.ndarray:
@@ -56,7 +56,7 @@ def times(value: Value, factor: np.ndarray) -> Value:
 
     def recipe() -> str:
         digest = hashlib.sha256(np.ascontiguousarray(factor).tobytes()).hexdigest()
-        return f"times {factor.dtype}{factor.shape} {digest}"
+        return f"times {factor.dtype.num} {factor.shape} {digest}"
 
     return derived(value, value.const.shape, product, recipe=recipe)
 

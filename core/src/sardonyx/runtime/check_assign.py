@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sardonyx.errors import InvalidInput, did_you_mean
 from sardonyx.ir.graph import Graph
@@ -29,8 +29,10 @@ def names_of(graph: Graph) -> set[str]:
     return {name for n in graph.walk_nodes() for name in (n.name, n.op, n.title, *n.origins)}
 
 
-def check_names(assign: Iterable[str], known: set[str], placed: Iterable[Placed]) -> None:
+def check_names(assign: Mapping[str, str], known: set[str], placed: Iterable[Placed]) -> None:
     """InvalidInput for a key that is neither a node nor an operator of the model, as loaded or as optimized."""
+    if not assign:
+        return
     known = known | {name for p in placed for name in (p.node, p.op, f"{p.domain}::{p.op}", *p.origins)}
     for key in assign:
         if key not in known:

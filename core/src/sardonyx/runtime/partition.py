@@ -251,7 +251,6 @@ def group(graph: Graph, owner: dict[Node, str]) -> list[Group]:
     for node in graph.nodes:
         name = owner[node]
         needs = {of[v.producer] for v in _reads(node) if v.producer in of}
-        reach = set().union(*(before[g] | {g} for g in needs)) if needs else set()
         home = None
         if name not in ALONE:
             for g in reversed(latest.get(name, [])):
@@ -266,7 +265,8 @@ def group(graph: Graph, owner: dict[Node, str]) -> list[Group]:
             latest.setdefault(name, []).append(home)
         groups[home].nodes.append(node)
         of[node] = home
-        new = (reach - {home}) - before[home]
+        needs.discard(home)
+        new = set().union(*(before[g] | {g} for g in needs)) - {home} - before[home] if needs else None
         if new:
             for g in range(len(groups)):
                 if g == home or home in before[g]:

@@ -1,5 +1,6 @@
 // Single-precision matrix product over packed panels.
 #include "kernels/gemm/tile.h"
+#include "kernels/movement/transpose.h"
 #include "kernels/table.h"
 
 namespace sx {
@@ -25,7 +26,13 @@ void pack_b(const PackB& p, int64_t first, int64_t last) {
       }
       continue;
     }
-    // Transposed: blocks of k, so that each source row is read in whole lines.
+    if (p.stride_k == 1) {
+      transpose_block(reinterpret_cast<const uint32_t*>(b), p.stride_n, reinterpret_cast<uint32_t*>(out), width, p.k, cols);
+      for (int64_t i = 0; cols < width && i < p.k; i++)
+        for (int64_t j = cols; j < width; j++) out[i * width + j] = 0;
+      continue;
+    }
+    // Blocks of k, so that each source row is read in whole lines.
     for (int64_t k0 = 0; k0 < p.k; k0 += 16) {
       const int64_t k1 = k0 + 16 < p.k ? k0 + 16 : p.k;
       for (int64_t j = 0; j < width; j++)

@@ -29,9 +29,10 @@ def plain_types(node: Node) -> list[ValueType] | None:
     unranked = []
     for i, v in enumerate(node.inputs):
         if v is not None:
-            if v.dtype is None:
+            given = v.type
+            if not isinstance(given, TensorType) or given.dtype is None:
                 return None
-            if v.shape is None:
+            if given.shape is None:
                 unranked.append(i)
     try:
         dtype = rule.dtype(node)

@@ -103,7 +103,7 @@ def axes_of(values: Sequence[int], rank: int) -> list[int]:
 def broadcast(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
     """The broadcast shape: a number above 1 wins, one symbol stays, different symbols leave a dim open."""
     first = shapes[0]
-    if all(s == first for s in shapes) and None not in first:
+    if shapes.count(first) == len(shapes) and None not in first:
         return first
     rank = max(map(len, shapes))
     result: list[Dim] = []

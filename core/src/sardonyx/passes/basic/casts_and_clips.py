@@ -53,10 +53,8 @@ def lossless(a: np.dtype, b: np.dtype) -> bool:
 Bounds = tuple[np.ndarray | None, np.ndarray | None]
 
 
-def _bounds(node: Node | None) -> Bounds | None:
+def _bounds(node: Node) -> Bounds | None:
     """The constant (min, max) of a Clip or Relu, None for an absent one; or None if they are not known or not numbers."""
-    if node is None:
-        return None
     if node.op == "Relu":
         x = node.inputs[0]
         return (np.zeros((), x.dtype), None) if x is not None and x.dtype is not None else None
@@ -76,8 +74,10 @@ def _bounds(node: Node | None) -> Bounds | None:
 def merge_clips(node: Node, graph: Graph) -> Outcome:
     """Relu or Clip of a Relu or Clip: min(max(min(max(x, a), b), c), d) = min(max(x, max(a, c)), min(max(b, c), d))."""
     first = made_by(node.inputs[0], "Clip", "Relu")
+    if first is None:
+        return None
     inner, outer = _bounds(first), _bounds(node)
-    if first is None or inner is None or outer is None:
+    if inner is None or outer is None:
         return None
     x, out = first.inputs[0], node.outputs[0]
     assert x is not None

@@ -24,6 +24,7 @@ __all__ = ["fold_shapes"]
 SMALL = 64
 DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
 GIVEN = ("Reshape", "Expand", "Range", "ConstantOfShape")
+LEARNT = frozenset([*CONTENTS, "Split"])
 SHAPED = frozenset(["Slice", "Range", "ConstantOfShape", "Tile", "Resize", "Pad", "Split", "TopK", "OneHot", "Unsqueeze", "Squeeze"])
 
 
@@ -65,7 +66,8 @@ class _Shapes:
                 count += self.run(body)
             if node.domain != "" or not node.outputs or node.outputs[0] is None:
                 continue
-            if self._learn(node) or (self.at_roots and self._read_at_root(node)):
+            known = node.op in LEARNT and self._learn(node)
+            if known or (self.at_roots and node.outputs[0] in self.contents and self._read_at_root(node)):
                 folded.append(node)
                 continue
             self._sharpen(node)
@@ -111,7 +113,7 @@ class _Shapes:
         """Whether the size of an input's dim took the place of what the node computes."""
         out = node.outputs[0]
         assert out is not None
-        other = self.roots.stand_in(node, self.contents[out]) if out in self.contents and out not in self.results else None
+        other = self.roots.stand_in(node, self.contents[out]) if out not in self.results else None
         if other is None:
             return False
         for user in {n: None for n, _ in out.uses}:

@@ -35,15 +35,21 @@ def _merge(graph: Graph, constants: dict[Hashable, Value], canon: dict[Value, Va
     seen: dict[Hashable, list[Node]] = {}
     gone: list[Node] = []
     for node in graph.nodes:
+        doubled = False
         for v in node.inputs:
-            if v is not None and v.const is not None and v not in canon:
-                canon[v] = _canonical(v, constants)
-        if any(v is not None and canon.get(v, v) is not v for v in node.inputs):
+            if v is not None and v.const is not None:
+                if v not in canon:
+                    canon[v] = _canonical(v, constants)
+                doubled |= canon[v] is not v
+        if doubled:
             node.set_inputs(None if v is None else canon.get(v, v) for v in node.inputs)
         if node.op in RANDOM or node.domain not in PURE or bodies(node):
             continue
         key = (node.op, node.domain, node.since, node.inputs)
-        rivals = seen.setdefault(key, [])
+        rivals = seen.get(key)
+        if rivals is None:
+            seen[key] = [node]
+            continue
         first = next((r for r in rivals if _same(r, node)), None)
         if first is None:
             rivals.append(node)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sardonyx.ir.graph import Graph
+from sardonyx.ir.graph import Graph, Value
 from sardonyx.passes.levels import bodies, levels
+from sardonyx.passes.match import is_needed
 
 __all__ = ["remove_dead_nodes"]
 
@@ -14,11 +15,11 @@ def remove_dead_nodes(graph: Graph) -> int:
     return _remove(graph, results)
 
 
-def _remove(graph: Graph, results: set) -> int:
+def _remove(graph: Graph, results: set[Value]) -> int:
     count = 0
     dead = []
     for node in reversed(graph.nodes):
-        if any(v is not None and (v.uses or v in results) for v in node.outputs):
+        if is_needed(node, results):
             for body in bodies(node):
                 count += _remove(body, results)
             continue

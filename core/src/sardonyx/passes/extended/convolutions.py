@@ -161,7 +161,7 @@ def fold_operand_arithmetic(node: Node, graph: Graph) -> Outcome:
         along = _along_inputs(node, vector, w.shape)
         columns = math.prod(w.shape[1:])
         along = np.broadcast_to(along, (len(along), *w.shape[1:])).reshape(len(along), columns)
-        added = (w.reshape(len(w), columns) * along).sum(axis=1)
+        added = np.vecdot(w.reshape(len(w), columns).astype(np.float64), along)
         given = 0.0 if bias is None or bias.const is None else bias.const.numpy().astype(np.float64)
         total = given + added if before.op == "Add" else given - added
         inputs = [source, weights, constant(total.astype(weights.const.dtype), node.name + "/bias")]
