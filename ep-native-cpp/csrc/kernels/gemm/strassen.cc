@@ -14,7 +14,7 @@ namespace sx {
 namespace SX_ISA {
 
 bool strassen_pays(int64_t m, int64_t n, int64_t k) {
-  return SX_WIDTH > 4 && m >= 96 && n >= 256 && k >= 512 && k % 2 == 0 && n % (2 * panel_width(n)) == 0;
+  return SX_WIDTH > 4 && m >= 96 && n >= 256 && k >= 256 && k % 2 == 0 && n % (2 * panel_width(n)) == 0;
 }
 
 int64_t strassen_buffer(int64_t block, int64_t n, int64_t k) { return (3 * ((block + 1) / 2) + k) * panel_width(n); }
