@@ -18,6 +18,12 @@ PyArray_Descr* g_descr[static_cast<int>(DType::count)] = {};
 PyObject* g_error = nullptr;
 PyObject* g_cancelled = nullptr;
 
+// Whether a signal's handler of Python has raised, Ctrl-C's above all. The exception is then set.
+bool python_interrupted() {
+  py::gil_scoped_acquire locked;
+  return PyErr_CheckSignals() != 0;
+}
+
 [[noreturn]] void raise_python() { throw py::error_already_set(); }
 
 class Engine {
@@ -85,7 +91,7 @@ class Engine {
       views[i].data = PyArray_DATA(a);
     }
     std::shared_ptr<Plan> plan = plan_for(views);
-    return plan ? run_plan(*plan, views, n, nullptr, nullptr) : run_segments(views, nullptr, nullptr);
+    return run_either(plan.get(), views, n, nullptr, nullptr);
   }
 
   // Plan for given input shapes now, so that the first run need not.
@@ -130,6 +136,7 @@ class Engine {
 
   static Cancel to_cancel(const py::tuple& flags) {
     Cancel c;
+    c.interrupted = python_interrupted;
     for (auto f : flags) {
       if (!PyByteArray_Check(f.ptr()) || PyByteArray_GET_SIZE(f.ptr()) < 1) throw std::invalid_argument("a flag is a bytearray of a byte");
       c.flags.push_back(reinterpret_cast<const volatile unsigned char*>(PyByteArray_AS_STRING(f.ptr())));
@@ -178,6 +185,14 @@ class Engine {
       for (int k = 0; k < rank; k++) views[i].shape.d[k] = PyArray_DIM(a, k);
     }
     std::shared_ptr<Plan> plan = plan_for(views);
+    return run_either(plan.get(), views, n, times, cancel);
+  }
+
+  // By a plan, or in segments where there is none. What takes long can be interrupted.
+  py::object run_either(Plan* plan, const View* views, size_t n, std::vector<StepTime>* times, const Cancel* cancel) {
+    if (plan && (cancel || plan->is_short())) return run_plan(*plan, views, n, times, cancel);
+    const Cancel signals = to_cancel(py::tuple());
+    if (!cancel) cancel = &signals;
     return plan ? run_plan(*plan, views, n, times, cancel) : run_segments(views, times, cancel);
   }
 
@@ -279,7 +294,7 @@ PYBIND11_MODULE(_native, m) {
     } catch (const OpError& e) {
       PyErr_SetString(g_error, e.what());
     } catch (const Cancelled&) {
-      PyErr_SetString(g_cancelled, "the run was cancelled");
+      if (!PyErr_Occurred()) PyErr_SetString(g_cancelled, "the run was cancelled");
     } catch (const std::length_error& e) {
       PyErr_SetString(g_error, (std::string("\n") + e.what()).c_str());
     }

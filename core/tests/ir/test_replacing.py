@@ -71,3 +71,21 @@ def test_a_process_that_is_killed_leaves_nothing(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.bin")], check=False)
     assert done.returncode == -signal.SIGKILL
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links and pipes of POSIX")
+@pytest.mark.usefixtures("way")
+def test_a_link_is_followed_and_a_pipe_written_to(tmp_path):
+    target, link, pipe = tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "pipe"
+    target.write_bytes(b"before")
+    link.symlink_to(target)
+    with replacing(link) as f:
+        f.write(b"after")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"after"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        with replacing(pipe) as f:
+            f.write(b"through")
+        assert reader.communicate()[0] == b"through"
+    assert pipe.is_fifo()

@@ -135,3 +135,10 @@ def test_broadcast_and_matmul_dims():
     assert broadcast_dims(("n",), None) is None
     assert matmul_dims(("b", 2, "s", 4), (4, 7)) == ("b", 2, "s", 7)
     assert matmul_dims((4,), (4, 7)) is None
+
+
+def test_a_scalar_of_no_elements_is_left_to_the_run(build):
+    body = "s = Shape(x) a = Constant<value_ints = [3]>() b = Constant<value_ints = [4]>() z = Constant<value_ints = [0]>() "
+    graph = build("(float[4] x) => (int64 y) { " + body + "t = Slice(s, a, b) y = Squeeze(t, z) }").graph
+    optimize(graph, "basic")
+    assert [n.op for n in graph.nodes] == ["Squeeze"]

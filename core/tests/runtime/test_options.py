@@ -79,3 +79,9 @@ def test_the_containers_quota(monkeypatch, tmp_path, files, expected):
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(module, "Path", lambda p: tmp_path / p.removeprefix("/sys/fs/cgroup/"))
     assert module.cgroup_quota() == expected
+
+
+@pytest.mark.parametrize(("name", "text"), [("intra_op_threads", "intra_op_num_threads"), ("register_custom_ops", "no option")])
+def test_an_option_that_does_not_exist_is_refused(name, text):
+    with pytest.raises(AttributeError, match=text):
+        setattr(sardonyx.SessionOptions(), name, 1)

@@ -1,5 +1,6 @@
 // What an operator is to the engine: a shape function and a plan function.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -98,14 +99,22 @@ class InferCtx {
   virtual void output(size_t i, const Shape& shape) = 0;
 };
 
-// Bytes outside, one of which is set when a run is to stop.
+// What can stop a run: bytes outside, one of which is set, and a question that is asked now and then, of the thread that runs.
 struct Cancel {
   std::vector<const volatile unsigned char*> flags;
+  bool (*interrupted)() = nullptr;
   bool wanted() const {
     for (auto* f : flags)
       if (*f) return true;
-    return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!interrupted || now < ask_at_) return false;
+    ask_at_ = now + kInterval;
+    return interrupted();
   }
+
+ private:
+  static constexpr std::chrono::milliseconds kInterval{50};
+  mutable std::chrono::steady_clock::time_point ask_at_ = std::chrono::steady_clock::now() + kInterval;
 };
 struct Cancelled {};
 

@@ -38,6 +38,8 @@ Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kerne
   const size_t n = static_cast<size_t>(spatial);
   const auto given = attrs.list("kernel_shape"), strides = attrs.list("strides"), dilations = attrs.list("dilations"), pads = attrs.list("pads");
   const std::string mode = attrs.gets("auto_pad", "NOTSET");
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
+    throw OpError("auto_pad is '" + mode + "'; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
   check(given, n, "kernel_shape");
   check(strides, n, "strides");
   check(dilations, n, "dilations");

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sardonyx.ir.dtypes import FROM_ONNX
 from sardonyx.ir.graph import Node
 from sardonyx_ep_native.claims import DTYPES, INTS, add, dtypes
 
@@ -104,6 +105,9 @@ def where(node: Node) -> str | None:
 @add("CastLike", since=15)
 def cast(node: Node) -> str | None:
     """Between any two types that the engine holds."""
+    target = node.outputs[0]
+    if node.op == "Cast" and target is not None and FROM_ONNX.get(node.attrs.get("to", 0)) != target.dtype:
+        return f"its attribute to={node.attrs.get('to')} is not the type of its output, {target.dtype}"
     return _ranks(node)
 
 

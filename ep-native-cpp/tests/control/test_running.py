@@ -1,5 +1,6 @@
 """Runs that are stopped, what programs hold, and what they give back."""
 
+import _thread
 import threading
 import time
 
@@ -72,6 +73,13 @@ def test_an_endless_loop_can_be_stopped():
     with pytest.raises(RunCancelled):
         session.run(None, {"x": np.zeros(1, np.float32)}, options)
     assert time.monotonic() - start > 0.1
+
+
+def test_ctrl_c_stops_an_endless_loop():
+    session = native(endless())
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        session.run(None, {"x": np.zeros(1, np.float32)})
 
 
 def test_plans_share_their_packed_weights_and_trim_forgets_all_but_one():

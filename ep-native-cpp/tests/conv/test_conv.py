@@ -102,6 +102,13 @@ def test_what_does_not_fit_is_an_error(net, normal, x, w, group):
         net.native(net.model([node], feeds, {}, ["y"], True), feeds)
 
 
+def test_an_unknown_auto_pad_is_an_error(net, normal):
+    node = helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="BAD")
+    feeds = {"x": normal(1, 4, 5, 5), "w": normal(6, 4, 3, 3)}
+    with pytest.raises(SardonyxError, match="auto_pad is 'BAD'"):
+        net.native(net.model([node], feeds, {}, ["y"], True), feeds)
+
+
 WINOGRAD = {
     "one_tile_row": (16, 16, (4, 9), (1, 1, 1, 1)),
     "odd": (24, 40, (13, 11), (1, 1, 1, 1)),

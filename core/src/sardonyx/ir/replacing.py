@@ -16,12 +16,18 @@ OPEN_FILES = "/proc/self/fd"
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when all went well.
+    """A new file that takes the place of `path` when all went well, or of the file that a symbolic link there leads to. Devices
+    and pipes are written to as they are.
 
     Until it is complete it has no name where the system knows such files (Linux), so that a process that is killed leaves
     nothing behind; elsewhere it has a name of its own in the same folder, ending in .tmp.
     """
-    folder, name = os.path.split(os.path.abspath(path))
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as device:
+            yield device
+        return
+    folder, name = os.path.split(path)
     temporary = os.path.join(folder, f"{name}.{secrets.token_hex(4)}.tmp")
     nameless = _nameless(folder)
     try:

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, Self
 
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, did_you_mean
 from sardonyx.runtime.log import warn_once
 
 __all__ = [
@@ -98,7 +98,7 @@ class SessionOptions:
 
     Beyond onnxruntime's: `strict` (only the providers named run nodes; a node they refuse is an error), `assign` (node,
     origin or operator name -> provider), `disabled_optimizers` (pass names), `seed` (of random operators that have none; None:
-    another one every time).
+    another one every time). An unknown attribute raises AttributeError.
     """
 
     def __init__(self) -> None:
@@ -128,6 +128,14 @@ class SessionOptions:
         self._denotations: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
         self._external: dict[str, Any] = {}
+        self._known = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        options = vars(self)
+        if "_known" in options and name not in options and not name.startswith("_"):
+            near = did_you_mean(name, (n for n in options if not n.startswith("_")))
+            raise AttributeError(f"SessionOptions has no option {name!r}{near}")
+        super().__setattr__(name, value)
 
     def copy(self) -> Self:
         """Options of the same values that change apart from these."""

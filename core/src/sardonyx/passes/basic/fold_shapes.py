@@ -93,7 +93,7 @@ class _Shapes:
         found = None
         with contextlib.suppress(IndexError, OverflowError, ValueError):
             found = contents(node, self.get)
-        if found is None or len(found) > SMALL:
+        if found is None or len(found) > SMALL or (out.rank == 0 and len(found) != 1):
             return False
         limit = 2 ** (8 * out.dtype.itemsize - 1)
         if out.dtype.kind == "b":
