@@ -47,6 +47,7 @@ REFUSED = {
     "AffineGrid": lambda: run("AffineGrid", np.ones((1, 2, 3), F), np.array([1, 1, 2, HUGE])),
     "RoiAlign": lambda: run("RoiAlign", X, np.array([[0, 0, 2, 2]], F), np.array([0]), output_height=HUGE),
     "RoiAlign samples": lambda: run("RoiAlign", X, np.array([[0, 0, 2, 2]], F), np.array([0]), sampling_ratio=HUGE),
+    "RoiAlign region": lambda: run("RoiAlign", X, np.array([[0, 0, 1e9, 1e9]], F), np.array([0])),
     "MaxRoiPool": lambda: run("MaxRoiPool", X, np.array([[0, 0, 0, 2, 2]], F), pooled_shape=[1, HUGE]),
 }
 

@@ -81,6 +81,14 @@ def test_harm_is_found(harm, message):
         verify(g)
 
 
+def test_one_input_of_many_must_be_there():
+    g = Graph("g")
+    node = Node("Max", [None], [Value("y")], since=13, name="largest")
+    g.append(node)
+    with pytest.raises(InvalidModel, match=r"required input 0 \(data_0\) is missing"):
+        verify(g)
+
+
 def test_numbers_pass_where_floats_are_wanted():
     x, y = Value("x"), Value("y")
     verify(Graph("g", [x], [y], [Node("Elu", [x], [y], {"alpha": 2}, since=22, name="n")]))

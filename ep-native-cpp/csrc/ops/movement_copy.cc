@@ -107,8 +107,11 @@ std::vector<int64_t> split_sizes(Context& c) {
   } else {
     const int64_t parts = c.op.attrs.get("num_outputs", outputs);
     if (parts <= 0) throw OpError("cannot split into " + std::to_string(parts) + " parts");
+    if (parts < outputs) throw OpError("num_outputs is " + std::to_string(parts) + ", but there are " + std::to_string(outputs) + " outputs");
     const int64_t size = ceil_div(dim, parts);
-    for (int64_t i = 0; i < parts; i++) sizes.push_back(std::max<int64_t>(0, std::min(size, dim - i * size)));
+    // Outputs at the end that nobody wants may be missing.
+    for (int64_t i = 0; i < outputs; i++) sizes.push_back(std::max<int64_t>(0, std::min(size, dim - i * size)));
+    return sizes;
   }
   int64_t sum = 0;
   for (int64_t n : sizes) {

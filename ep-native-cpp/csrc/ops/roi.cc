@@ -1,6 +1,7 @@
 // RoiAlign and com.microsoft's CropAndResize: regions of images, resampled.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ops/axes.h"
 #include "ops/copy.h"
@@ -61,6 +62,16 @@ struct Bins {
     step = length / static_cast<double>(bins);
     count = n == 0 ? 0 : ratio > 0 ? ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(std::min(step, 1e9))));
   }
+  // Of the `total` samples of all bins, [first, last) holds those that are not outside: of a region far larger than the image, few.
+  std::pair<int64_t, int64_t> inside(int64_t total) const {
+    const double unit = step / static_cast<double>(std::max<int64_t>(count, 1));
+    if (!std::isfinite(unit) || !std::isfinite(start)) return {0, 0};
+    if (unit <= 0) return {0, total};
+    auto sample = [&](double x, double more) {
+      return static_cast<int64_t>(std::min(std::max(std::floor((x - start) / unit - 0.5) + more, 0.0), static_cast<double>(total)));
+    };
+    return {sample(-1, 0), sample(static_cast<double>(size), 2)};
+  }
   Sample at(int64_t bin, int64_t i) const {
     double x = start + static_cast<double>(bin) * step + (static_cast<double>(i) + 0.5) * step / static_cast<double>(std::max<int64_t>(count, 1));
     Sample s;
@@ -109,15 +120,17 @@ void add_samples(const T* top, const T* bottom, T near, T far, const Line<T>& x,
 // The averages of all bins of a region, for channels [c0, c1) of an image. `in` and `out` point to channel c0.
 template <typename T>
 void average(const RoiArgs& a, const T* in, T* out, const Bins& rows, const Bins& columns, int64_t channels) {
-  const int64_t pixels = a.out_h * a.out_w, width = a.out_w * columns.count;
+  const int64_t pixels = a.out_h * a.out_w;
   std::fill(out, out + channels * pixels, T(0));
   if (rows.count == 0 || columns.count == 0) return;
   Line<T> x, y;
-  for (int64_t first = 0; first < width; first += Line<T>::kMost) {
-    const int64_t n = std::min(width - first, Line<T>::kMost);
+  const auto [left, right] = columns.inside(a.out_w * columns.count);
+  const auto [top, bottom] = rows.inside(a.out_h * rows.count);
+  for (int64_t first = left; first < right; first += Line<T>::kMost) {
+    const int64_t n = std::min(right - first, Line<T>::kMost);
     x.fill(columns, first, first + n);
-    for (int64_t k0 = 0; k0 < a.out_h * rows.count; k0 += Line<T>::kMost) {
-      const int64_t k1 = std::min(a.out_h * rows.count, k0 + Line<T>::kMost);
+    for (int64_t k0 = top; k0 < bottom; k0 += Line<T>::kMost) {
+      const int64_t k1 = std::min(bottom, k0 + Line<T>::kMost);
       y.fill(rows, k0, k1);
       for (int64_t c = 0; c < channels; c++)
         for (int64_t k = k0; k < k1; k++) {
@@ -128,7 +141,7 @@ void average(const RoiArgs& a, const T* in, T* out, const Bins& rows, const Bins
         }
     }
   }
-  const T share = T(1) / static_cast<T>(rows.count * columns.count);
+  const T share = T(1) / (static_cast<T>(rows.count) * static_cast<T>(columns.count));
   for (int64_t i = 0; i < channels * pixels; i++) out[i] *= share;
 }
 
@@ -141,8 +154,14 @@ T bin_largest(const RoiArgs& a, const T* in, const Bins& rows, const Bins& colum
     if (!any || value > most || value != value) most = value;
     any = true;
   };
-  for (int64_t i = 0; i < rows.count; i++)
-    for (int64_t j = 0; j < columns.count; j++) {
+  const auto [top, bottom] = rows.inside(a.out_h * rows.count);
+  const auto [left, right] = columns.inside(a.out_w * columns.count);
+  const int64_t i0 = std::max(top - y * rows.count, int64_t{0}), i1 = std::min(bottom - y * rows.count, rows.count);
+  const int64_t j0 = std::max(left - x * columns.count, int64_t{0}), j1 = std::min(right - x * columns.count, columns.count);
+  // Samples outside are 0, all of them.
+  if (rows.count * columns.count > 0 && (i0 > 0 || j0 > 0 || i1 < rows.count || j1 < columns.count)) take(T(0));
+  for (int64_t i = i0; i < i1; i++)
+    for (int64_t j = j0; j < j1; j++) {
       const Sample r = rows.at(y, i), c = columns.at(x, j);
       if (r.outside || c.outside) {
         take(T(0));
@@ -206,6 +225,7 @@ void plan_roi_align(PlanCtx& p) {
   if (p.out_shape(0).size() == 0) return;
   auto* a = emit_roi(p, p.dtype(0) == DType::f64 ? roi_align_step<double> : roi_align_step<float>);
   a->ratio = p.op.attrs.get("sampling_ratio", 0);
+  if (a->ratio > 1 << 20) throw OpError("sampling_ratio is " + std::to_string(a->ratio) + "; at most " + std::to_string(1 << 20) + " samples are taken");
   a->scale = p.op.attrs.getf("spatial_scale", 1);
   a->half_pixel = p.op.attrs.gets("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   a->largest = p.op.attrs.gets("mode", "avg") == "max";

@@ -70,6 +70,12 @@ def test_split(run, dtype, axis, numbers):
         np.testing.assert_array_equal(part, want)
 
 
+def test_split_without_outputs_that_nobody_wants(run, numbers):
+    x = numbers((7, 2))
+    for part, want in zip(run("Split", x, outputs=2, num_outputs=4), np.split(x, [2, 4])[:2], strict=True):
+        np.testing.assert_array_equal(part, want)
+
+
 def test_split_sizes_must_add_up(run, numbers):
     with pytest.raises(SardonyxError, match="split"):
         run("Split", numbers((5,)), i64(2, 2), outputs=2)

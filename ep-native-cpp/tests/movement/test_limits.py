@@ -56,6 +56,14 @@ def test_roi_align_without_pixels(run):
         run("RoiAlign", X, np.ones((1, 4), np.float32), i64(0), output_width=-(2**31))
 
 
+def test_roi_align_of_a_region_far_larger_than_the_image(run):
+    far = np.array([[0, 0, 1e9, 1e9], [-1e9, -1e9, 1e9, 1e9]], np.float32)
+    y = run("RoiAlign", np.ones((1, 2, 4, 4), np.float32), far, i64(0, 0), output_width=2, output_height=2)
+    assert np.abs(y).max() < 1e-6  # nearly all samples lie outside
+    with pytest.raises(NodeError, match="sampling_ratio"):
+        run("RoiAlign", X, np.ones((1, 4), np.float32), i64(0), sampling_ratio=2**40)
+
+
 @pytest.mark.parametrize("shape", [(1,) * 7 + (3, 4), (1,) * 38 + (3, 4)], ids=len)
 def test_many_dimensions_are_left_to_another_provider(shape):
     nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Transpose", ["a"], ["y"])]

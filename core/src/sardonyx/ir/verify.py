@@ -82,7 +82,7 @@ def _check_schema(node: Node) -> None:
     if len(node.outputs) > known.max_output:
         _fail(node, f"{len(node.outputs)} outputs, but the operator gives at most {known.max_output}")
     for i, formal in enumerate(known.inputs[:given]):
-        if node.inputs[i] is None and not formal.optional and not formal.variadic:
+        if node.inputs[i] is None and not formal.optional and (not formal.variadic or i < known.min_input):
             _fail(node, f"required input {i} ({formal.name}) is missing")
     missing = [name for name in known.required if node.attrs.get(name) is None]
     if missing:

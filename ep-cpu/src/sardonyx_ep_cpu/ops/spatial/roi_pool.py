@@ -16,6 +16,8 @@ from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["crop_and_resize", "max_roi_pool", "ops", "roi_align"]
 
+MOST_SAMPLES = 2**20
+
 ops = KernelSet()
 
 
@@ -133,7 +135,10 @@ def _samples(start: float, end: float, size: int, bins: int, ratio: int, half_pi
     length = end - start if half_pixel else max(end - start, 1.0)
     step = length / bins
     count = max(0, ratio if ratio > 0 else ceil(step)) if size else 0
-    check_size((bins, count), 16)
+    if bins * count > MOST_SAMPLES:
+        raise NodeError(
+            f"a region from {start:g} to {end:g} takes {bins * count} samples along an axis of {size}; at most {MOST_SAMPLES} are taken"
+        )
     within = (np.arange(count) + 0.5) * step / max(count, 1)
     position = (start + np.arange(bins)[:, None] * step + within).reshape(-1)
     outside = (position < -1) | (position > size)
