@@ -22,6 +22,8 @@ def conv(node: Node) -> str | None:
 def _pads(node: Node) -> str | None:
     kernel, pads = list(node.attrs.get("kernel_shape") or ()), list(node.attrs.get("pads") or ())
     steps = node.attrs.get("dilations") or [1] * len(kernel)
+    if len(steps) != len(kernel):
+        return f"kernel_shape has {len(kernel)} values and dilations {len(steps)}"
     reach = [(k - 1) * d for k, d in zip(kernel, steps, strict=True)] * 2
     return "its pads are as wide as its kernel" if any(p > r for p, r in zip(pads, reach, strict=False)) else None
 

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from sardonyx.errors import SardonyxError
+
 # kernel, strides, pads, dilations, ceil_mode, size
 CASES = {
     "3x3s2": ((3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, (13, 18)),
@@ -65,3 +67,10 @@ def test_max_keeps_nan_and_infinity(net):
 @pytest.mark.parametrize("shape", [(2, 20, 5, 7), (1, 16, 1, 1), (1, 3, 300, 3), (2, 4, 9), (1, 17, 3, 4, 5)])
 def test_global_pool(net, normal, op, shape):
     net.check([helper.make_node(op, ["x"], ["y"])], {"x": normal(*shape)}, {})
+
+
+def test_dilations_of_other_axes_are_refused(net, normal):
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], dilations=[1, 1, 1])
+    feeds = {"x": normal(1, 3, 5, 5)}
+    with pytest.raises(SardonyxError, match="kernel_shape has 2 values and dilations 3"):
+        net.native(net.model([node], feeds, {}, ["y"], True), feeds)
