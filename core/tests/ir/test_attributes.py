@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import AttributeProto, GraphProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, TypeProto, helper, numpy_helper
 
 from sardonyx.errors import InternalError, InvalidModel
 from sardonyx.ir.attributes import attribute_from_proto, attribute_to_proto, kind_of
@@ -53,3 +53,9 @@ def test_missing_types_are_read_off_the_field():
 def test_what_is_no_attribute():
     with pytest.raises(InternalError, match="object"):
         kind_of(object())
+
+
+def test_a_type_that_says_nothing_is_refused():
+    p = AttributeProto(name="axis", type=AttributeProto.TYPE_PROTO, tp=TypeProto())
+    with pytest.raises(InvalidModel, match="'axis' is a type that says nothing"):
+        attribute_from_proto(p, "here")

@@ -82,7 +82,10 @@ def attribute_from_proto(a: Any, where: str, files: Files | None = None) -> Any:
     if kind == SPARSE_TENSORS:
         return [dense(t, files).numpy() for t in a.sparse_tensors]
     if kind == TYPE_PROTO:
-        return type_from_proto(a.tp)
+        given = type_from_proto(a.tp)
+        if given is None:
+            raise InvalidModel(f"{where}: attribute {a.name!r} is a type that says nothing")
+        return given
     if kind == TYPE_PROTOS:
         return [type_from_proto(t) for t in a.type_protos]
     raise InvalidModel(f"{where}: attribute {a.name!r} has no valid type")
