@@ -179,7 +179,7 @@ def test_texts_of_attributes_arrive_as_they_are(text):
 def test_a_body_that_is_no_graph():
     node = helper.make_node("Scan", ["x"], ["y"], num_scan_inputs=1)
     node.attribute.add(name="body", type=onnx.AttributeProto.TYPE_PROTO)
-    with pytest.raises(InvalidModel, match="'body' is missing"):
+    with pytest.raises(InvalidModel, match="'body' is a type that says nothing"):
         session_of(model_of([node]))
 
 
