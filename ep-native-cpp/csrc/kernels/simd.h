@@ -102,15 +102,7 @@ static inline vf vmin_keep(vf x, vf ceiling) {
 #endif
 }
 // The larger of both where neither is a NaN.
-static inline vf greater(vf a, vf b) {
-#if SX_WIDTH == 16
-  return (vf)_mm512_max_ps((__m512)a, (__m512)b);
-#elif SX_WIDTH == 8
-  return (vf)_mm256_max_ps((__m256)a, (__m256)b);
-#else
-  return a > b ? a : b;
-#endif
-}
+static inline vf greater(vf a, vf b) { return vmax_keep(b, a); }
 static inline vf vabs(vf v) { return as_float(as_int(v) & 0x7fffffff); }
 static inline vf vsqrt(vf v) {
 #if SX_WIDTH == 16

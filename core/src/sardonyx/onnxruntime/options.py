@@ -48,11 +48,8 @@ class SessionOptions(options.SessionOptions):
         self._policy: OrtExecutionProviderDevicePolicy | Delegate | None = None
         self._cancelled = False
         self._read_context: tuple[Callable[..., None], int] | None = None
-        self._complete = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_complete" in self.__dict__ and name not in self.__dict__:
-            raise AttributeError(f"'SessionOptions' object has no attribute {name!r}")
         old = self.__dict__.get(name)
         if isinstance(old, (bool, int, str)) and not name.startswith("_"):
             try:

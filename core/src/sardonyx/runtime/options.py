@@ -128,11 +128,11 @@ class SessionOptions:
         self._denotations: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
         self._external: dict[str, Any] = {}
-        self._known = True
+        self._all_named = True
 
     def __setattr__(self, name: str, value: Any) -> None:
         options = vars(self)
-        if "_known" in options and name not in options and not name.startswith("_"):
+        if "_all_named" in options and name not in options and not name.startswith("_"):
             near = did_you_mean(name, (n for n in options if not n.startswith("_")))
             raise AttributeError(f"SessionOptions has no option {name!r}{near}")
         super().__setattr__(name, value)
