@@ -41,11 +41,11 @@ class Engine {
   }
 
   py::object run_timed(py::handle inputs, py::tuple flags) {
-    std::vector<StepTime> times;
+    Times times;
     const Cancel cancel = to_cancel(flags);
     py::object outputs = run_with(inputs, &times, &cancel);
     py::list steps;
-    for (auto& t : times) steps.append(py::make_tuple(t.op, t.start_ns, t.end_ns));
+    for (auto& t : times.steps) steps.append(py::make_tuple(t.op, t.start_ns, t.end_ns, t.op < 0 ? py::list() : shapes_of(t.op, times)));
     return py::make_tuple(outputs, steps);
   }
 
@@ -124,6 +124,22 @@ class Engine {
     program_->trim();
   }
 
+  // Per output of an op, its shape in a run, or None where it has none.
+  py::list shapes_of(int op, const Times& times) const {
+    py::list shapes;
+    for (ValueId v : program_->description().ops[op].out) {
+      auto it = times.shapes.find(v);
+      if (it == times.shapes.end()) {
+        shapes.append(py::none());
+        continue;
+      }
+      py::tuple dims(it->second.rank);
+      for (int k = 0; k < it->second.rank; k++) dims[k] = it->second[k];
+      shapes.append(dims);
+    }
+    return shapes;
+  }
+
  private:
   struct Borrowed {
     PyObject* array = nullptr;  // an owned reference where the input had to be copied
@@ -152,7 +168,7 @@ class Engine {
     return program_->whole(views);
   }
 
-  py::object run_with(py::handle inputs, std::vector<StepTime>* times, const Cancel* cancel) {
+  py::object run_with(py::handle inputs, Times* times, const Cancel* cancel) {
     const Description& d = program_->description();
     const size_t n = d.inputs.size();
     if (!PyList_Check(inputs.ptr()) || static_cast<size_t>(PyList_GET_SIZE(inputs.ptr())) != n) throw std::invalid_argument("inputs must be a list, one array per input");
@@ -189,14 +205,14 @@ class Engine {
   }
 
   // By a plan, or in segments where there is none. What takes long can be interrupted.
-  py::object run_either(Plan* plan, const View* views, size_t n, std::vector<StepTime>* times, const Cancel* cancel) {
+  py::object run_either(Plan* plan, const View* views, size_t n, Times* times, const Cancel* cancel) {
     if (plan && (cancel || plan->is_short())) return run_plan(*plan, views, n, times, cancel);
     const Cancel signals = to_cancel(py::tuple());
     if (!cancel) cancel = &signals;
     return plan ? run_plan(*plan, views, n, times, cancel) : run_segments(views, times, cancel);
   }
 
-  py::object run_plan(Plan& plan, const View* views, size_t n, std::vector<StepTime>* times, const Cancel* cancel) {
+  py::object run_plan(Plan& plan, const View* views, size_t n, Times* times, const Cancel* cancel) {
     const Description& d = program_->description();
     const size_t m = plan.out.size();
     const void* in_few[kFew];
@@ -231,7 +247,7 @@ class Engine {
     return result;
   }
 
-  py::object run_segments(const View* views, std::vector<StepTime>* times, const Cancel* cancel) {
+  py::object run_segments(const View* views, Times* times, const Cancel* cancel) {
     std::vector<Made> made;
     {
       py::gil_scoped_release unlocked;

@@ -3,10 +3,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import sardonyx
+from sardonyx.ep import TensorInfo
 from sardonyx.errors import InvalidInput
+from sardonyx.ir.graph import Node, Value
+from sardonyx.ir.types import TensorType
+from sardonyx.runtime.profiler import Profile
+from sardonyx.runtime.work import Work
 
 X = np.arange(4, dtype=np.float32)
 
@@ -28,6 +33,25 @@ def test_a_profile_has_every_execution(model):
     assert sum(r["share"] for r in rows.values()) == pytest.approx(1)
     assert {r["op"] for r in profile.by_op()} == {"Neg", "Sin"}
     assert "second" in str(profile)
+
+
+def test_rates_where_shapes_follow_from_data(make_model):
+    nodes = [helper.make_node("NonZero", ["x"], ["i"], name="find"), helper.make_node("Neg", ["i"], ["y"], name="turn")]
+    profile = sardonyx.InferenceSession(
+        make_model(nodes, ["x"], [helper.make_tensor_value_info("y", TensorProto.INT64, None)]), providers=["cpu"]
+    ).profile({"x": X}, runs=1)
+    assert profile.work("turn") == Work(0, 2 * 3 * 8)
+    assert profile.work("find") == Work(0, 16 + 3 * 8)
+
+
+def test_an_output_inside_a_provider_is_told_by_type_and_shape():
+    node = Node("Relu", [Value("x", TensorType(np.dtype("f4"), (None,)))], [Value("y", TensorType(np.dtype("f4"), (None,)))], name="n")
+    profile = Profile()
+    profile.record(node, 0, 1, [TensorInfo(np.dtype("f4"), (3, 2))], "some")
+    event = profile.events[0]
+    assert (event.ep, event.shapes, event.bytes, event.sizes) == ("some", ["float[3, 2]"], 24, [24])
+    profile.record(node, 1, 2, [None], "some")
+    assert profile.events[1].shapes == []
 
 
 def test_a_trace_is_what_chrome_reads(model, tmp_path):
@@ -56,8 +80,6 @@ def test_profiling_as_in_onnxruntime(model, tmp_path):
 
 
 def test_nodes_of_bodies_are_in_the_profile(make_model):
-    from onnx import TensorProto
-
     value = helper.make_tensor_value_info
     branches = {
         k: helper.make_graph([helper.make_node(op, ["x"], ["r"], name=k)], k, [], [value("r", 1, None)])

@@ -14,6 +14,8 @@ def test_products_and_convolutions():
     matmul = Node("MatMul", [value("a", "n", 3, 4), value("b", 4, 5)], [value("y", "n", 3, 5)])
     assert work_of(matmul, {"n": 2}) == Work(2 * 2 * 3 * 5 * 4, 4 * (24 + 20 + 30))
     assert work_of(matmul, {}) is None
+    x, y = matmul.inputs[0], matmul.outputs[0]
+    assert work_of(matmul, {}, {x: (2, 3, 4), y: (2, 3, 5)}) == work_of(matmul, {"n": 2})
     gemm = Node("Gemm", [value("a", 4, 3), value("b", 4, 5)], [value("y", 3, 5)], {"transA": 1})
     assert work_of(gemm, {}).flops == 2 * 3 * 5 * 4
     conv = Node("Conv", [value("x", 1, 6, 8, 8), value("w", 4, 3, 3, 3)], [value("y", 1, 4, 6, 6)], {"group": 2})

@@ -24,6 +24,13 @@ void Planner::finish() {
   place_arena();
   bind_pointers();
   for (const View& v : in_) plan_->in_shapes.push_back(v.shape);
+  for (int i = plan_->begin; i < plan_->end; i++)
+    for (ValueId v : d_.ops[i].out) {
+      if (v == kAbsent) continue;
+      const Shape& s = shape(v);
+      plan_->made.push_back(s.rank);
+      plan_->made.insert(plan_->made.end(), s.d, s.d + s.rank);
+    }
   for (ValueId v : by_value_) {
     const int i = live_index(v);
     const char* bytes = static_cast<const char*>(in_[i].data);

@@ -45,14 +45,25 @@ void Plan::release(Instance* i) {
   free_.emplace_back(i);
 }
 
-static int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, std::vector<StepTime>* times,
-               const Cancel* cancel) {
+void Plan::tell_shapes(const Description& d, Times& times) const {
+  size_t at = 0;
+  for (int i = begin; i < end; i++)
+    for (ValueId v : d.ops[i].out) {
+      if (v == kAbsent) continue;
+      Shape& s = times.shapes[v];
+      s.rank = static_cast<int>(made[at++]);
+      for (int k = 0; k < s.rank; k++) s.d[k] = made[at++];
+    }
+}
+
+void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, Times* times, const Cancel* cancel) {
   Instance* instance = acquire();
   char* args = static_cast<char*>(instance->blocks->data);
   for (const Reloc& r : in_relocs) std::memcpy(args + r.offset, &inputs[r.index], sizeof(void*));
   for (const Reloc& r : out_relocs) std::memcpy(args + r.offset, &outputs[r.index], sizeof(void*));
+  if (times) tell_shapes(d, *times);
   Runtime rt;
   rt.pool = &pool;
   rt.threads = pool.threads();
@@ -75,7 +86,7 @@ void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, cons
       }
       const int64_t t = times ? now_ns() : 0;
       s.fn(args + s.offset, rt);
-      if (times) times->push_back({s.op, t, now_ns()});
+      if (times) times->steps.push_back({s.op, t, now_ns()});
       if (rt.error[0]) {
         failed = &s;
         break;

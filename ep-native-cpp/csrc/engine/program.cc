@@ -102,7 +102,7 @@ std::vector<Made> Program::run(const View* inputs, const Cancel* cancel) {
   return made;
 }
 
-std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime>* times, const Cancel* cancel) {
+std::vector<Made> Program::run_segments(const View* inputs, Times* times, const Cancel* cancel) {
   struct Held {
     View view;
     std::shared_ptr<Buffer> buffer;
@@ -129,14 +129,19 @@ std::vector<Made> Program::run_segments(const View* inputs, std::vector<StepTime
       rt.cancel = cancel;
       if (cancel && cancel->wanted()) throw Cancelled{};
       std::vector<Made> made;
+      const int64_t started = times ? now_ns() : 0;
       try {
         made = op.def->dynamic(op, seen, rt);
       } catch (OpError& e) {
         throw OpError(op.name + "\n" + e.what());
       }
       if (rt.error[0]) throw OpError(op.name + "\n" + rt.error);
-      for (size_t i = 0; i < op.out.size() && i < made.size(); i++)
-        if (op.out[i] != kAbsent) env[op.out[i]] = {{made[i].data->data, made[i].shape}, made[i].data};
+      if (times) times->steps.push_back({at, started, now_ns()});
+      for (size_t i = 0; i < op.out.size() && i < made.size(); i++) {
+        if (op.out[i] == kAbsent) continue;
+        if (times) times->shapes[op.out[i]] = made[i].shape;
+        env[op.out[i]] = {{made[i].data->data, made[i].shape}, made[i].data};
+      }
       at++;
       continue;
     }

@@ -37,6 +37,14 @@ struct StepTime {
   int64_t start_ns, end_ns;
 };
 
+int64_t now_ns();
+
+// What a timed run tells: a record per step, and the shapes that values had.
+struct Times {
+  std::vector<StepTime> steps;
+  std::unordered_map<ValueId, Shape> shapes;
+};
+
 struct Step {
   StepFn fn;
   uint32_t offset;  // of its argument block
@@ -64,19 +72,21 @@ class Plan {
   std::vector<std::pair<uint32_t, size_t>> arena_relocs;  // block offset, arena offset
   std::vector<Reloc> in_relocs, out_relocs;
   std::vector<std::shared_ptr<Buffer>> packed;
+  std::vector<int64_t> made;  // rank and dimensions of each output of each op
   size_t arena_bytes = 0;
 
   size_t instances() const { return instances_.load(); }
   // Whether a run takes so little (by its ops and bytes) that giving up the interpreter lock would cost more.
   bool is_short() const { return steps.size() <= 8 && arena_bytes <= 16384; }
 
-  // Run with the given pointers. `times` (may be null) receives a record per step. Throws OpError and Cancelled.
-  void run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, std::vector<StepTime>* times, const Cancel* cancel);
+  // Run with the given pointers. `times` may be null. Throws OpError and Cancelled.
+  void run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, Times* times, const Cancel* cancel);
   // Give back the arenas that no run uses.
   void trim();
   ~Plan();
 
  private:
+  void tell_shapes(const Description& d, Times& times) const;
   std::atomic<Instance*> spare_{nullptr};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Instance>> free_;
@@ -104,7 +114,7 @@ class Program {
   std::vector<Made> run(const View* inputs, const Cancel* cancel);
 
   // Run by segments; the outputs are made here.
-  std::vector<Made> run_segments(const View* inputs, std::vector<StepTime>* times, const Cancel* cancel);
+  std::vector<Made> run_segments(const View* inputs, Times* times, const Cancel* cancel);
 
   Pool& pool() {
     constexpr int64_t kMostSpin = 1000000;

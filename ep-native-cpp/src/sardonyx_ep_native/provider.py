@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import sardonyx_ep_native
-from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext
+from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext, TensorInfo
 from sardonyx.ep.shapes import available_memory
 from sardonyx.errors import InvalidInput, NodeError, RunCancelled
-from sardonyx.ir.graph import Graph, Node
+from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.types import TensorType
 from sardonyx_ep_native import _native
 from sardonyx_ep_native.bodies import fuse
@@ -56,6 +56,10 @@ class NativeProvider(Provider):
         return NativeExecutable(graph, context)
 
 
+def _info(value: Value | None, shape: tuple[int, ...] | None) -> TensorInfo | None:
+    return None if value is None or value.dtype is None or shape is None else TensorInfo(value.dtype, shape)
+
+
 # Plans hold weights in the form of the instruction set that they were made for.
 _alive: weakref.WeakSet[NativeExecutable] = weakref.WeakSet()
 
@@ -90,9 +94,10 @@ class NativeExecutable(Executable):
             raise self._explain(str(e)) from None
         except _native.RunStopped as e:
             raise RunCancelled(str(e)) from None
-        for op, start, end in times:
+        for op, start, end, shapes in times:
             if op >= 0:
-                ctx.record(self._nodes[op], start, end, ())
+                node = self._nodes[op]
+                ctx.record(node, start, end, [_info(v, shape) for v, shape in zip(node.outputs, shapes, strict=True)])
         return results
 
     def bind_feeds(self, feeds: list[tuple[str, np.dtype, tuple[int | None, ...] | None]]) -> Callable[[Any], list[Any] | None] | None:

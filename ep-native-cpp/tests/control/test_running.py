@@ -115,3 +115,24 @@ def test_the_instruction_set_is_one_for_the_process():
     with pytest.raises(sardonyx.SardonyxError, match="needs a process"):
         sardonyx.InferenceSession(chain(1), providers=[("native", {"isa": other})])
     assert session.run(None, {"t0": np.ones((1, 256), np.float32)})[0].shape == (1, 256)
+
+
+def test_a_profile_tells_shapes_and_rates_where_sizes_are_known_only_in_the_run():
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
+        helper.make_node("NonZero", ["a"], ["i"], name="find"),
+        helper.make_node("Add", ["i", "i"], ["y"], name="twice"),
+    ]
+    weights = [numpy_helper.from_array(np.ones((4, 6), np.float32), "w")]
+    graph = helper.make_graph(nodes, "g", [value("x", F, ["rows", 4])], [value("y", TensorProto.INT64, None)], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+    profile = native(model).profile({"x": np.ones((3, 4), np.float32)}, runs=2)
+    rows = {r["node"]: r for r in profile.rows()}
+    assert {n: (r["ep"], r["shapes"], r["calls"]) for n, r in rows.items()} == {
+        "product": ("native", ["float[3, 6]"], 2),
+        "find": ("native", ["int64[2, 18]"], 2),
+        "twice": ("native", ["int64[2, 18]"], 2),
+    }
+    assert rows["product"]["gflops"] > 0
+    assert profile.work("twice").bytes == 2 * 18 * 8 * 2

@@ -29,6 +29,7 @@ from sardonyx.ep.provider import (
     ProviderInfo,
     Refusal,
     RunContext,
+    TensorInfo,
     Unavailable,
 )
 from sardonyx.ep.weights import WeightStore, aligned
@@ -53,6 +54,7 @@ __all__ = [
     "ProviderInfo",
     "Refusal",
     "RunContext",
+    "TensorInfo",
     "Unavailable",
     "WeightStore",
     "aligned",

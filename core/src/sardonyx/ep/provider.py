@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = [
     "ProviderInfo",
     "Refusal",
     "RunContext",
+    "TensorInfo",
     "Unavailable",
 ]
 
@@ -90,15 +92,29 @@ class Refusal:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """A tensor's numpy dtype and shape."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
 @dataclass(slots=True)
 class RunContext:
-    """What accompanies one run: `cancelled()` says whether to stop, `record(node, start_ns, end_ns, outputs)` profiles.
+    """What accompanies one run: `cancelled()` says whether to stop, `record(node, start_ns, end_ns, outputs)` profiles; an output
+    that stays inside the provider is told as a TensorInfo, or as None.
 
     `flags` say the same as `cancelled()` to code that runs without Python: the run is to stop once the byte of one is not 0.
     """
 
     cancelled: Callable[[], bool] | None = None
-    record: Callable[[Node, int, int, Sequence[Any]], None] | None = None
+    record: Callable[..., None] | None = None
     stream: Any = None
     flags: tuple[bytearray, ...] = ()
 

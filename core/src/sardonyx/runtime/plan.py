@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,6 +43,8 @@ class ExecStep:
 
 
 def _run(executable: Executable, inputs: list[Any], ctx: RunContext | None, owner: str) -> list[Any]:
+    if ctx is not None and ctx.record is not None:
+        ctx = replace(ctx, record=partial(ctx.record, owner=owner))
     try:
         return executable.run(inputs, ctx=ctx)
     except SardonyxError:

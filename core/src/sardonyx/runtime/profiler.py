@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.ep import TensorInfo
 from sardonyx.ir.dtypes import dtype_name
-from sardonyx.ir.graph import Node
+from sardonyx.ir.graph import Node, Value
 from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.planner import Placed
 from sardonyx.runtime.work import Work, work_of
 
 __all__ = ["NodeTime", "Profile"]
+
+_TENSORS = (np.ndarray, np.generic, TensorInfo)
 
 
 @dataclass
@@ -39,10 +42,9 @@ class NodeTime:
 
 @dataclass
 class Profile:
-    """Executions in the order in which they ended. `record` is what a RunContext calls. `where` is the session's placement and
-    `sizes` the sizes of symbolic dimensions in the runs, for the page."""
+    """Executions in the order in which they ended. `record` is what a RunContext calls. `where` is the session's placement,
+    `sizes` the sizes of symbolic dimensions in the runs, and `shapes` those of values that nodes made last."""
 
-    placement: dict[str, str] = field(default_factory=dict)
     events: list[NodeTime] = field(default_factory=list)
     runs: int = 0
     zero: int = field(default_factory=time.perf_counter_ns)
@@ -50,16 +52,18 @@ class Profile:
     where: Placement | None = None
     sizes: dict[str, int] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
+    shapes: dict[Value, tuple[int, ...]] = field(default_factory=dict)
 
-    def record(self, node: Node, start: int, end: int, outputs: Sequence[Any]) -> None:
-        """Note one execution."""
+    def record(self, node: Node, start: int, end: int, outputs: Sequence[Any], owner: str = "?") -> None:
+        """Note one execution by the provider `owner`."""
         self.nodes[node.name] = node
-        arrays = [o for o in outputs if isinstance(o, (np.ndarray, np.generic))]
+        self.shapes |= {v: o.shape for v, o in zip(node.outputs, outputs, strict=False) if v is not None and isinstance(o, _TENSORS)}
+        arrays = [o for o in outputs if isinstance(o, _TENSORS)]
         self.events.append(
             NodeTime(
                 node.name,
                 node.op,
-                self.placement.get(node.name, "?"),
+                owner,
                 node.origins,
                 start - self.zero,
                 end - start,
@@ -102,7 +106,7 @@ class Profile:
     def work(self, name: str) -> Work | None:
         """What a node has to do in one run, or None if its shapes are unknown."""
         node = self.nodes.get(name)
-        return None if node is None else work_of(node, self.sizes)
+        return None if node is None else work_of(node, self.sizes, self.shapes)
 
     def by_op(self) -> list[dict[str, Any]]:
         """One row per operator and provider, the most expensive first."""

@@ -281,7 +281,7 @@ class InferenceSession(RunForms, SessionInfo):
         return profile
 
     def _new_profile(self) -> Profile:
-        return Profile({n.node: n.ep for n in self._placement.nodes}, where=self._placement)
+        return Profile(where=self._placement)
 
     def end_profiling(self) -> str:
         """Write the profile of all runs since the session was made with enable_profiling; returns the file's name."""

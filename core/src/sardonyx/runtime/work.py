@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -38,10 +39,10 @@ class Rates:
         return max(work.flops / self.flops, work.bytes / self.bytes) / seconds if seconds > 0 else 0.0
 
 
-def work_of(node: Node, sizes: Mapping[str, int]) -> Work | None:
-    """The work of a node, symbolic dimensions having `sizes`; None where a shape is unknown."""
+def work_of(node: Node, sizes: Mapping[str, int], seen: Mapping[Value, tuple[int, ...]] = MappingProxyType({})) -> Work | None:
+    """The work of a node, symbolic dimensions having `sizes` and values the shapes that were `seen`; None where one is unknown."""
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
-    shapes = {v: _shape(v, sizes) for v in values}
+    shapes = {v: seen[v] if v in seen else _shape(v, sizes) for v in values}
     if any(s is None for s in shapes.values()):
         return None
     known = {v: s for v, s in shapes.items() if s is not None}

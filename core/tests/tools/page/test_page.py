@@ -101,7 +101,7 @@ def test_nothing_is_fetched(session):
 
 def test_a_profile_without_a_placement(session, feeds):
     measured = session.profile(feeds, runs=1)
-    data = data_of(Profile(measured.placement, measured.events, 1).to_html())
+    data = data_of(Profile(measured.events, 1).to_html())
     assert len(data["nodes"]) == len(measured.events)
     assert data["edges"] == []
 
