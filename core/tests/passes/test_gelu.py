@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from sardonyx.passes import optimize
+
 HEAD = "(float[N, 8] x) => (float[N, 8] y) <float half = {0.5}, float one = {1.0}, float root = {1.41421356}>"
 ERF = {
     "torch": "d = Div(x, root) e = Erf(d) a = Add(e, one) h = Mul(half, a) y = Mul(x, h)",
@@ -87,3 +89,14 @@ def test_origins_are_those_of_all_matched_nodes(build):
     names = {n.name for n in graph.nodes}
     optimize(graph, "extended")
     assert set(graph.nodes[0].origins) == names
+
+
+def test_the_last_factor_stays_with_the_activation_before_a_convolution(build):
+    """Otherwise it ends in the convolution's weights, and what remains is no Gelu."""
+    graph = build(
+        """(float[1, 2, 4, 4] x) => (float[1, 3, 4, 4] y)
+        <float[3, 2, 1, 1] w = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, float r = {1.4142135}, float one = {1.0}, float half = {0.5}>
+        { d = Div(x, r) e = Erf(d) s = Add(e, one) p = Mul(x, s) g = Mul(p, half) y = Conv(g, w) }"""
+    ).graph
+    optimize(graph, "all")
+    assert [n.op for n in graph.nodes] == ["Gelu", "Conv"]

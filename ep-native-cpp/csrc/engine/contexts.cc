@@ -85,7 +85,11 @@ class Emit : public PlanCtx {
   std::shared_ptr<Buffer> pack(size_t i, const std::string& key, const std::function<std::shared_ptr<Buffer>(const void*)>& make) override {
     const Value& value = p_.d_.values[at(i)];
     if (!value.constant) throw OpError("input " + std::to_string(i) + " must be a constant");
-    auto packed = stored(value.identity, key, [&] { return make(Reading(value).data); });
+    auto packed = stored(value.identity, key, [&] {
+      const Reading reading(value);
+      std::shared_ptr<Buffer> copy;
+      return make(value.dtype == DType::f32 ? without_tiny(static_cast<const float*>(reading.data), value.shape.size(), copy) : reading.data);
+    });
     forget(value);
     return packed;
   }

@@ -45,8 +45,9 @@ CLEANING = _cleaning(*VIEWS)
 
 EXTENDED: tuple[tuple[str, Step], ...] = (
     ("contrib", CONTRIB),
-    ("convolutions", CONVOLUTIONS),
+    # Before convolutions take the last factor of an activation into their weights.
     ("activations", ACTIVATIONS),
+    ("convolutions", CONVOLUTIONS),
     ("normalizations", NORMALIZATIONS),
     ("operators", OPERATORS),
     ("attention", ATTENTION),

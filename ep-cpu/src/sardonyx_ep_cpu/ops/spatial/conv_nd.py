@@ -11,6 +11,7 @@ from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.spatial.columns import column_filler
 from sardonyx_ep_cpu.ops.spatial.conv_plan import ConvPlan, plan_conv
 from sardonyx_ep_cpu.precision import working_dtype
+from sardonyx_ep_cpu.tiny_weights import without_tiny
 
 __all__ = ["ConvWeights", "conv_nd", "prepare_weights"]
 
@@ -33,7 +34,8 @@ def prepare_weights(xp: Any, w: Any, group: int) -> ConvWeights:
     """Weights for `conv_nd(prepared=)`."""
     if w.ndim < 3 or group < 1 or w.shape[0] % group:
         raise NodeError(f"W {w.shape} has no M = W.shape[0] that group {group} divides")
-    matrix = xp.ascontiguousarray(w, dtype=working_dtype(w.dtype)).reshape(group, w.shape[0] // group, prod(w.shape[1:]))
+    w = without_tiny(xp, xp.ascontiguousarray(w, dtype=working_dtype(w.dtype)))
+    matrix = w.reshape(group, w.shape[0] // group, prod(w.shape[1:]))
     if group == 1 and matrix.size and 2 * len(xp.unique(matrix[0, :, 0])) <= len(w):
         distinct: dict[bytes, int] = {}
         places = [distinct.setdefault(row.tobytes(), len(distinct)) for row in matrix[0]]

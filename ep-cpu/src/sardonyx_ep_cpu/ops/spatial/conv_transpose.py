@@ -11,6 +11,7 @@ from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.spatial.col2im import scatter_columns
 from sardonyx_ep_cpu.ops.spatial.conv import check_kernel_shape
 from sardonyx_ep_cpu.precision import widen, working_dtype
+from sardonyx_ep_cpu.tiny_weights import without_tiny
 
 __all__ = ["conv_transpose", "ops"]
 
@@ -71,4 +72,5 @@ def conv_transpose(
 
 def _matrix(xp: Any, w: Any, group: int) -> Any:
     """W [C, M/group, *K] as [group, M/group * taps, C/group]."""
-    return xp.ascontiguousarray(widen(w).reshape(group, w.shape[0] // group, prod(w.shape[1:])).swapaxes(1, 2))
+    matrix = xp.ascontiguousarray(widen(w).reshape(group, w.shape[0] // group, prod(w.shape[1:])).swapaxes(1, 2))
+    return without_tiny(xp, matrix)
