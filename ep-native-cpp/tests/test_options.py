@@ -123,3 +123,39 @@ def test_a_wrong_instruction_set_is_said(isa: str) -> None:
     ):
         demo = subprocess.run([sys.executable, "-m", "sardonyx", "demo", *asked], env=env, capture_output=True, text=True, check=False)
         assert (demo.returncode, demo.stderr.count(text)) == (status, 1)
+
+
+TINY = np.float32(1e-40)
+
+
+def convolved(weights: np.ndarray, x: float, threads: int, **options: Any) -> np.ndarray:
+    """Of 64 channels of 40x40 pixels, each with its own weight, some output."""
+    data = np.full((1, 64, 40, 40), x, np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], group=64)
+    (y,) = session([node], data, {"w": weights.reshape(64, 1, 1, 1)}, threads, **options).run(None, {"x": data})
+    assert np.all(y == y[:, :, :1, :1])
+    return y[0, :, 0, 0]
+
+
+def test_subnormal_weights_beside_ordinary_ones_count_as_zero(machine):
+    weights = np.ones(64, np.float32)
+    weights[[5, 40]] = TINY
+    np.testing.assert_array_equal(convolved(weights, 2.0, machine), np.where(weights == 1, np.float32(2), np.float32(0)))
+    np.testing.assert_array_equal(convolved(weights, 2.0, machine, subnormals="keep"), weights * np.float32(2))
+
+
+def test_subnormal_numbers_count_where_all_weights_are_small_unless_told_otherwise(machine):
+    weights = np.full(64, TINY)
+    np.testing.assert_array_equal(convolved(weights, 2.0, machine), weights * np.float32(2))
+    assert np.all(convolved(weights, 2.0, machine, subnormals="zero") == 0)
+
+
+def test_other_sessions_and_numpy_keep_subnormal_numbers(machine):
+    weights = np.ones(64, np.float32)
+    weights[5] = TINY
+    convolved(weights, 2.0, machine)
+    assert TINY * np.float32(2) > 0
+    node = helper.make_node("Mul", ["x", "x2"], ["y"])
+    x = np.full(1 << 20, TINY)
+    (y,) = session([node], x, {"x2": np.array(2, np.float32)}, machine).run(None, {"x": x})
+    assert np.all(y == TINY * np.float32(2))

@@ -87,9 +87,11 @@ class Emit : public PlanCtx {
     if (!value.constant) throw OpError("input " + std::to_string(i) + " must be a constant");
     auto packed = stored(value.identity, key, [&] {
       const Reading reading(value);
-      std::shared_ptr<Buffer> copy;
-      return make(value.dtype == DType::f32 ? without_tiny(static_cast<const float*>(reading.data), value.shape.size(), copy) : reading.data);
+      auto made = make(reading.data);
+      made->has_unseen = value.dtype == DType::f32 && has_unseen(static_cast<const float*>(reading.data), value.shape.size());
+      return made;
     });
+    if (packed->has_unseen && p_.subnormals_ == Subnormals::automatic) p_.plan_->subnormals_as_zero = true;
     forget(value);
     return packed;
   }

@@ -136,6 +136,7 @@ using StepFn = void (*)(const void* args, Runtime& rt);
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
+  bool has_unseen = false;  // it is made of weights of which some are too small to be seen
   explicit Buffer(size_t n);
   Buffer(size_t n, std::shared_ptr<class Region> region);  // out of a larger piece
   ~Buffer();
@@ -170,7 +171,7 @@ class PlanCtx {
   virtual std::vector<int64_t> ints(size_t i) = 0;      // as InferCtx
   virtual std::vector<double> numbers(size_t i) = 0;
   virtual int threads() const = 0;
-  // An option of the provider: "winograd", "strassen", "bf16", "plan_cache", "spin".
+  // An option of the provider: "winograd", "strassen", "bf16", "plan_cache", "spin", "subnormals".
   virtual int64_t option(const char* name, int64_t otherwise) const = 0;
 
   // The output is the input's storage under another shape (both plain, or same layout). No step is needed then.

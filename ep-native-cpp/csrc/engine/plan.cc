@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/float_mode.h"
 #include "engine/program.h"
 
 namespace sx {
@@ -64,6 +65,7 @@ void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, cons
   for (const Reloc& r : in_relocs) std::memcpy(args + r.offset, &inputs[r.index], sizeof(void*));
   for (const Reloc& r : out_relocs) std::memcpy(args + r.offset, &outputs[r.index], sizeof(void*));
   if (times) tell_shapes(d, *times);
+  const SubnormalsAsZero scope(subnormals_as_zero);
   Runtime rt;
   rt.pool = &pool;
   rt.threads = pool.threads();

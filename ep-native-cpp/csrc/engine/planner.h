@@ -30,6 +30,7 @@ class Planner {
       : g_(program), d_(program.d_), plan_(std::make_shared<Plan>()), live_(program.live_at(begin)), in_(in) {
     plan_->begin = begin;
     plan_->in = live_;
+    plan_->subnormals_as_zero = subnormals_ == Subnormals::zero;
   }
 
   std::shared_ptr<Plan> build();
@@ -40,6 +41,7 @@ class Planner {
   std::shared_ptr<Plan> plan_;
   std::vector<ValueId> live_;
   const std::vector<View>& in_;
+  const Subnormals subnormals_ = static_cast<Subnormals>(d_.option("subnormals", 0));
   std::set<ValueId> by_value_;
   std::unordered_map<ValueId, Shape> shapes_;
   std::unordered_map<ValueId, std::shared_ptr<Buffer>> known_;

@@ -1,5 +1,7 @@
 #include "engine/pool.h"
 
+#include "engine/float_mode.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -39,6 +41,7 @@ struct Pool::Impl {
   alignas(64) std::atomic<int64_t> done{0};
   void (*body)(void*, int64_t) = nullptr;
   void* arg = nullptr;
+  unsigned mode = 0;  // of the caller's arithmetic
   std::atomic<bool> busy{false};
   std::atomic<bool> stop{false};
   alignas(64) std::atomic<int> parked{0};
@@ -72,6 +75,7 @@ struct Pool::Impl {
       const uint64_t chunk = t & 0xffffffffu;
       if (chunk == kClosed || static_cast<int64_t>(chunk) >= chunks_of.load(std::memory_order_relaxed)) return;
       if (ticket.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        if (float_mode() != mode) set_float_mode(mode);
         body(arg, static_cast<int64_t>(chunk));
         done.fetch_add(1, std::memory_order_release);
         t = ticket.load(std::memory_order_acquire);
@@ -113,6 +117,7 @@ struct Pool::Impl {
     const uint32_t generation = static_cast<uint32_t>(ticket.load(std::memory_order_relaxed) >> 32) + 1;
     body = f;
     arg = a;
+    mode = float_mode();
     chunks_of.store(n, std::memory_order_relaxed);
     done.store(0, std::memory_order_relaxed);
     ticket.store(static_cast<uint64_t>(generation) << 32, std::memory_order_seq_cst);

@@ -32,6 +32,9 @@ struct View {
   Shape shape;
 };
 
+// The option of that name.
+enum class Subnormals { automatic, keep, zero };
+
 struct StepTime {
   int op;
   int64_t start_ns, end_ns;
@@ -74,6 +77,7 @@ class Plan {
   std::vector<std::shared_ptr<Buffer>> packed;
   std::vector<int64_t> made;  // rank and dimensions of each output of each op
   size_t arena_bytes = 0;
+  bool subnormals_as_zero = false;
 
   size_t instances() const { return instances_.load(); }
   // Whether a run takes so little (by its ops and bytes) that giving up the interpreter lock would cost more.

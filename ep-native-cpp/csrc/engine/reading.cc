@@ -33,24 +33,17 @@ Reading::Reading(const Value& v) : data(v.data) {
   }
 }
 
-const float* without_tiny(const float* data, int64_t n, std::shared_ptr<Buffer>& copy) {
-  constexpr int32_t kTiny = (127 - 120) << 23, kSeen = (127 - 60) << 23;
-  const auto magnitude = [](const float* p) {
-    int32_t bits;
-    std::memcpy(&bits, p, sizeof bits);
-    return bits & INT32_MAX;
-  };
-  int32_t largest = 0, tiny = 0;
+bool has_unseen(const float* data, int64_t n) {
+  constexpr int32_t kNormal = 1 << 23, kSeen = (127 - 60) << 23;
+  int32_t largest = 0, found = 0;
   for (int64_t i = 0; i < n; i++) {
-    const int32_t m = magnitude(data + i);
-    largest = std::max(largest, m);
-    tiny |= static_cast<int32_t>(m > 0) & static_cast<int32_t>(m < kTiny);
+    int32_t bits;
+    std::memcpy(&bits, data + i, sizeof bits);
+    const int32_t magnitude = bits & INT32_MAX;
+    largest = std::max(largest, magnitude);
+    found |= static_cast<int32_t>(magnitude > 0) & static_cast<int32_t>(magnitude < kNormal);
   }
-  if (!tiny || largest < kSeen) return data;
-  copy = passing_buffer(static_cast<size_t>(n) * sizeof(float));
-  float* to = static_cast<float*>(copy->data);
-  for (int64_t i = 0; i < n; i++) to[i] = magnitude(data + i) < kTiny ? 0.0f : data[i];
-  return to;
+  return found && largest >= kSeen;
 }
 
 std::vector<int64_t> read_ints(const void* p, DType t, int64_t n) {

@@ -25,9 +25,9 @@ class Reading {
   std::shared_ptr<Buffer> copy_;
 };
 
-// n weights of a product, with 0 for those below 2^-120 where others are above 2^-60: beside these they cannot be seen, and
-// arithmetic with subnormal numbers takes a CPU up to a hundred times longer. `copy` holds what is returned where that differs.
-const float* without_tiny(const float* data, int64_t n, std::shared_ptr<Buffer>& copy);
+// Whether some of n weights are subnormal while others are above 2^-60. Beside these they cannot be seen in a product, and
+// arithmetic with subnormal numbers takes a CPU up to a hundred times longer.
+bool has_unseen(const float* data, int64_t n);
 
 // n elements as int64, of any integer type or bool; OpError for others. As double, of any type.
 std::vector<int64_t> read_ints(const void* p, DType t, int64_t n);

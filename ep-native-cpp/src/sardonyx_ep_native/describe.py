@@ -48,6 +48,7 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
         ops.append((_operator(n.domain, n.op), n.name, ins, outs, attrs | more, bodies))
     outputs = [value(v) for v in graph.outputs]
     options = {k: int(context.options[k]) for k in _OPTIONS if k in context.options}
+    options["subnormals"] = ("auto", "keep", "zero").index(context.options.get("subnormals", "auto"))
     options["bf16"] = int(context.options.get("precision") == "bf16")
     threads = int(context.options.get("threads") or 0) or context.threads
     return values, ops, inputs, outputs, options, threads

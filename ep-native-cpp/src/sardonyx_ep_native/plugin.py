@@ -17,6 +17,12 @@ OPTIONS = {
     "precision": Option(
         str, "fp32", "bf16: constant weights of MatMul and Gemm are kept as bfloat16, sums stay float32", choices=("fp32", "bf16")
     ),
+    "subnormals": Option(
+        str,
+        "auto",
+        "zero: numbers below 1.2e-38 count as zero; keep: they do not; auto: where weights hold some beside far larger ones",
+        choices=("auto", "keep", "zero"),
+    ),
     "fusion": Option(bool, True, "fuse operators and use the blocked layout"),
     "spin": Option(int, 50, "microseconds that an idle thread of the pool spins before it sleeps"),
     "plan_cache": Option(int, 16, "how many input shapes' plans are kept"),

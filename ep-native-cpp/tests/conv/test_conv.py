@@ -188,20 +188,3 @@ def test_winograd_of_many_small_images(net, normal):
     node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
     net.check([node], {"x": normal(9, 64, 7, 7)}, {"w": normal(64, 64, 3, 3)}, rtol=2e-5)
     net.check([node], {"x": normal(5, 256, 7, 7)}, {"w": normal(256, 256, 3, 3)}, rtol=2e-5)
-
-
-def test_weights_that_cannot_be_seen_beside_others_count_as_zero(node):
-    """Products with them are far below what float32 keeps of the others; subnormal ones take a CPU a hundred times longer."""
-    x = np.full((1, 32, 5, 5), 1e30, np.float32)
-    w = np.zeros((32, 1, 3, 3), np.float32)
-    w[0], w[1] = 1.0, 1e-40
-    (y,) = node("Conv", x, w, fixed=(1,), group=32, pads=[1, 1, 1, 1])
-    assert y[0, 0, 2, 2] == pytest.approx(9e30, rel=1e-6)
-    assert np.all(y[0, 1] == 0)
-
-
-def test_weights_that_are_all_tiny_count(node):
-    x = np.full((1, 32, 5, 5), 1e38, np.float32)
-    w = np.full((16, 32, 1, 1), 1e-40, np.float32)
-    (y,) = node("Conv", x, w, fixed=(1,))
-    np.testing.assert_allclose(y, np.full((1, 16, 5, 5), 32 * float(w[0, 0, 0, 0]) * 1e38), rtol=1e-5)
