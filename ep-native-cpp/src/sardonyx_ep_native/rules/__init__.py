@@ -15,6 +15,7 @@ from sardonyx_ep_native.rules.gated_residual import gated_residual
 from sardonyx_ep_native.rules.half_precision import widen_half_precision
 from sardonyx_ep_native.rules.matmul_epilogue import matmul_activation, matmul_bias, matmul_residual
 from sardonyx_ep_native.rules.norm_residual import norm_residual
+from sardonyx_ep_native.rules.upsampled_channels import upsampled_channels
 
 __all__ = ["RULES", "prepare", "widen_half_precision"]
 
@@ -26,6 +27,7 @@ RULES = (
     matmul_residual,
     matmul_activation,
     channel_shuffle,
+    upsampled_channels,
     gated_residual,
     *CONV_EPILOGUE,
 )
