@@ -41,6 +41,7 @@ void plan_conv(PlanCtx& p) {
   if (p.out_shape(0).size() == 0) return;
   const Shape shape = shape_out(c.w, c.oc);
   turn_columns(c.w);
+  if (plan_few(p, c)) return;
   ConvEnd end{{}, blocked_output(p, 0), conv_tail(p.op.attrs)};
   if (!p.has(kResidual)) {
     convolve(p, c, end);

@@ -66,6 +66,8 @@ struct ConvEnd {
 };
 
 // The algorithms; those that return false do not fit the problem.
+// Writes the output, plain, itself.
+bool plan_few(PlanCtx& p, const ConvProblem& c);
 bool plan_depthwise(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
 bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);
 bool plan_dilated(PlanCtx& p, const ConvProblem& c, const ConvEnd& end);

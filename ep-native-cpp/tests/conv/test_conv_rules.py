@@ -200,7 +200,7 @@ def test_what_stays_in_the_blocked_layout(net, normal, prepared, weights, channe
         conv("j", "y"),
     ]
     nodes.insert(1, helper.make_node("MaxPool", ["a"], ["p"], kernel_shape=[3, 3], pads=[1] * 4))
-    w = weights(a=(channels, 8, 3), c=(channels, channels, 1), y=(4, 2 * channels, 3))
+    w = weights(a=(channels, 8, 3), c=(channels, channels, 1), y=(6, 2 * channels, 3))
     w |= {n: np.abs(normal(channels)) + np.float32(0.1) for n in names}
     w |= {"lanes": normal(2 * channels, 1, 1), "one": np.float32(1), "scales": np.float32([1, 1, 2, 2])}
     feeds = {"x": normal(2, 8, 6, 7)}

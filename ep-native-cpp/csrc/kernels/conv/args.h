@@ -73,6 +73,18 @@ struct Depthwise {
   ConvTail tail;  // bias and residual of this plane
 };
 
+// A convolution of an image of blocked planes to at most four plain planes: rows [r0, r1) of these.
+struct FewChannels {
+  const float* x;
+  const float* w;  // [filters][blocks][kh][kw][16]
+  float* y;
+  int64_t height, width, out_width;
+  int64_t kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  int64_t channels, filters;         // of the input; of the output
+  int64_t plane, filter, out_plane;  // floats
+  ConvTail tail;                     // bias [filters]; no residual
+};
+
 // One plane of a transposed convolution's output from the products of its taps, which lie `tap` floats apart.
 struct Transposed {
   const float* products;
