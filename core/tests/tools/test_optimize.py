@@ -1,5 +1,7 @@
 import importlib.util
 import json
+import os
+import re
 
 import numpy as np
 import onnx
@@ -76,7 +78,10 @@ def test_external_data(tmp_path, mlp, feeds):
         if t.name == "w2":
             t.CopyFrom(numpy_helper.from_array(np.tile(numpy_helper.to_array(t), (100, 1)) / 100, "w2"))
     result = sardonyx.optimize(big, tmp_path / "out.onnx", external=True)
-    assert [p.rpartition("/")[2] for p in result.files] == ["out.onnx", "out.onnx.data"]
+    names = [p.rpartition("/")[2] for p in result.files]
+    assert names[0] == "out.onnx"
+    assert re.fullmatch(r"out\.onnx\.[0-9a-f]{16}\.data", names[1])
+    assert sorted(names) == sorted(os.listdir(tmp_path))
     same(big, tmp_path / "out.onnx", feeds)
 
 

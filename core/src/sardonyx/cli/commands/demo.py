@@ -15,6 +15,7 @@ from sardonyx.cli import show
 from sardonyx.cli.commands.explain import shares_text
 from sardonyx.cli.options import Choice, json_option, need_provider, session_options
 from sardonyx.errors import InvalidInput
+from sardonyx.ir.replacing import replacing
 
 __all__ = ["command"]
 
@@ -87,9 +88,11 @@ def _write(folder: str, model: bytes, images: np.ndarray, picture: int) -> int:
     files: dict[str, Any] = {"digits.npy": images, "digit.npy": images[picture : picture + 1]}
     try:
         target.mkdir(parents=True, exist_ok=True)
-        (target / "digits.onnx").write_bytes(model)
+        with replacing(target / "digits.onnx") as f:
+            f.write(model)
         for name, array in files.items():
-            np.save(target / name, array)
+            with replacing(target / name) as f:
+                np.save(f, array)
     except OSError as e:
         raise InvalidInput(f"--write {folder}: {e.strerror}") from e
     show.line(f"wrote digits.onnx, digits.npy (ten pictures) and digit.npy (picture {picture}) to {folder}")
