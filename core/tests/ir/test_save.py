@@ -258,6 +258,11 @@ def test_only_data_files_of_the_models_own_name_are_removed(tmp_path):
         assert weight(path)[0] == 0
 
 
+def test_what_is_empty_is_not_written():
+    proto = to_proto(big_model())
+    assert not any(node.HasField("domain") or node.HasField("overload") or node.HasField("doc_string") for node in proto.graph.node)
+
+
 def test_no_data_file_without_data(tmp_path):
     model = big_model()
     for node in model.graph.nodes:

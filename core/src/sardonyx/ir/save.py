@@ -55,7 +55,7 @@ def node_to_proto(
     """A NodeProto with the names of `names`. Bodies do not repeat constants that are `visible` from outside."""
     import onnx
 
-    p: Any = onnx.NodeProto(op_type=node.op, domain=node.domain, name=node.name)
+    p: Any = onnx.NodeProto(op_type=node.op, domain=node.domain or None, name=node.name)
     p.input.extend(names.get(v) for v in node.inputs)
     p.output.extend(names.get(v) for v in node.outputs)
     known = schema(node.domain, node.op, node.since)

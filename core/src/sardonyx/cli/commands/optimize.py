@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 EXAMPLE = """\b
 Examples:
-  sardonyx optimize digits.onnx smaller.onnx
+  sardonyx optimize digits.onnx optimized.onnx
   sardonyx optimize digits.onnx fixed.onnx --fix batch=1 --level basic --opset 17
   sardonyx optimize digits.onnx checked.onnx --verify onnxruntime --json
 """
