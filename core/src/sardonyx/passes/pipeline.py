@@ -20,7 +20,6 @@ from sardonyx.passes.budget import current
 from sardonyx.passes.contrib import CONTRIB
 from sardonyx.passes.evaluate import Evaluate, evaluator
 from sardonyx.passes.extended import ACTIVATIONS, ATTENTION, CONVOLUTIONS, NORMALIZATIONS, OPERATORS
-from sardonyx.passes.levels import levels
 from sardonyx.passes.rules import Rule, apply_rules
 
 __all__ = ["LEVELS", "optimize", "pass_names"]
@@ -166,7 +165,7 @@ class _Run:
 
 def own_results(graph: Graph) -> None:
     """Let every body give values of its own: an Identity stands before an output that is an outer value or an input."""
-    for level in levels(graph)[1:]:
+    for level in list(graph.walk_graphs())[1:]:
         made = {v for node in level.nodes for v in node.outputs}
         for i, v in enumerate(level.outputs):
             if v not in made and v.const is None:

@@ -23,7 +23,6 @@ from sardonyx.ir.schema import newest
 from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.budget import current
 from sardonyx.passes.edit import Edit, No, Outcome, constant, no
-from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.match import is_needed
 
 __all__ = ["Edit", "No", "Outcome", "Rule", "apply_rules", "constant", "no", "rule", "sharper"]
@@ -89,7 +88,7 @@ class _Rewriter:
         for r in rules:
             for domain, op in r.ops:
                 self.table.setdefault(op, {}).setdefault(domain, []).append(r)
-        self.graphs = levels(graph)
+        self.graphs = list(graph.walk_graphs())
         self.results = {v for g in self.graphs for v in g.outputs}
         self.names: set[str] = set()  # of all nodes, once there is an edit
         # Of each new node the nodes that it stands for, whose origins it gets when all is done: a long chain that becomes
@@ -227,7 +226,7 @@ class _Rewriter:
             home = n.graph
             stack += [v.producer for v in n.inputs if v is not None and v.producer is not None and v.producer.graph is home]
             n.set_inputs(())
-            for body in bodies(n):
+            for body in n.bodies:
                 body.remove(list(body.nodes))
             n.graph = None
 
