@@ -10,6 +10,7 @@ from typing import Any
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_to_proto
 from sardonyx.ir.graph import Graph, Model, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.proto import tensor_to_proto, type_to_proto
 from sardonyx.ir.replacing import new_file
 from sardonyx.ir.save_external import DataFile, place_pair
@@ -41,12 +42,7 @@ class Names:
 
     def fresh(self, name: str) -> str:
         """`name`, or that with a number if it is taken."""
-        base, count = name, 0
-        while name in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self.taken.add(name)
-        return name
+        return fresh_name(name, self.taken)
 
 
 def node_to_proto(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.schema import newest
 from sardonyx.passes.basic.casts_and_clips import CASTS_AND_CLIPS
 from sardonyx.passes.basic.fold_constants import fold_constants
@@ -175,9 +176,4 @@ def own_results(graph: Graph) -> None:
 
 
 def _name(graph: Graph, base: str) -> str:
-    taken = {node.name for node in graph.walk_nodes()}
-    name, count = base, 1
-    while name in taken:
-        count += 1
-        name = f"{base}_{count}"
-    return name
+    return fresh_name(base, {node.name for node in graph.walk_nodes()})

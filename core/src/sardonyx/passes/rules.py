@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from sardonyx.errors import InternalError
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.budget import current
@@ -237,7 +238,7 @@ class _Rewriter:
             if root.graph is None and i == len(fresh) - 1:
                 node.name = root.name
             else:
-                node.name = self._unique(f"{root.name}/{node.op}")
+                node.name = fresh_name(f"{root.name}/{node.op}", self.names)
             for k, v in enumerate(node.outputs):
                 if v is not None and not v.name:
                     v.name = node.name + (f":{k}" if k else "")
@@ -259,14 +260,6 @@ class _Rewriter:
                 else:
                     stack += parts[::-1]
         node.origins = tuple(names)
-
-    def _unique(self, base: str) -> str:
-        name, count = base, 1
-        while name in self.names:
-            count += 1
-            name = f"{base}_{count}"
-        self.names.add(name)
-        return name
 
 
 def _take_place(old: Value, new: Value) -> None:

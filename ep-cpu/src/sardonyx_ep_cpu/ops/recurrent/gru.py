@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
+from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.recurrent.activations import Activation, make_activations
-from sardonyx_ep_cpu.ops.recurrent.older import older
 from sardonyx_ep_cpu.ops.recurrent.sequence import direction_count, initial_state, project, run_directions, run_steps
 from sardonyx_ep_cpu.precision import widen
 
