@@ -258,6 +258,20 @@ def test_only_data_files_of_the_models_own_name_are_removed(tmp_path):
         assert weight(path)[0] == 0
 
 
+def test_tensors_of_equal_elements_are_nodes_where_the_opset_has_them():
+    x, y = (Value(n, TensorType(np.dtype(np.float32), (200, 200))) for n in "xy")
+    w = Value("w", x.type, Tensor.filled((200, 200), np.array([3], np.float32)))
+    for opset, count in ((8, 0), (9, 1)):
+        model = Model(Graph("g", [x], [y], [Node("Mul", [x, w], [y], since=7, name="n")]), opsets={"": opset})
+        proto = to_proto(model, opset=opset)
+        onnx.checker.check_model(proto)
+        assert [n.op_type for n in proto.graph.node] == ["ConstantOfShape"] * count + ["Mul"]
+        assert (proto.ByteSize() < 1000) == bool(count)
+        if count:
+            (made,) = (n for n in load(proto).graph.nodes if n.op == "ConstantOfShape")
+            assert made.attrs["value"].tolist() == [3]
+
+
 def test_what_is_empty_is_not_written():
     proto = to_proto(big_model())
     assert not any(node.HasField("domain") or node.HasField("overload") or node.HasField("doc_string") for node in proto.graph.node)

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_to_proto
 from sardonyx.ir.graph import Graph, Model, Node, Value
@@ -20,14 +22,17 @@ from sardonyx.ir.tensor import Tensor
 __all__ = ["Names", "graph_to_proto", "node_to_proto", "save", "saving", "to_proto"]
 
 EXTERNAL_LIMIT = 1 << 30
+CONSTANT_OF_SHAPE = 9  # the version of ONNX that has it
 
 WriteTensor = Callable[[Tensor, str], Any]
 
 
 class Names:
-    """Unique names for values: inner graphs may not reuse a name that is visible outside."""
+    """Unique names for values: inner graphs may not reuse a name that is visible outside. With `fills`, constants of equal
+    elements are written as nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fills: bool = False) -> None:
+        self.fills = fills
         self.of: dict[Value, str] = {}
         self.taken: set[str] = {""}
 
@@ -88,7 +93,10 @@ def graph_to_proto(
         names.get(v)
     for v in constants:
         assert v.const is not None
-        g.initializer.append(write(v.const, names.get(v)))
+        if v.const.fill is None or not names.fills or not v.const.dtype.isbuiltin:
+            g.initializer.append(write(v.const, names.get(v)))
+        else:
+            _add_fill(g, v.const, names.get(v), names)
     visible = visible | constants.keys()
     for node in graph.nodes:
         g.node.append(node_to_proto(node, names, visible, write, typed))
@@ -99,6 +107,15 @@ def graph_to_proto(
             if v.type is not None and v not in outputs:
                 g.value_info.add(name=names.get(v)).type.CopyFrom(type_to_proto(v.type))
     return g
+
+
+def _add_fill(g: Any, tensor: Tensor, name: str, names: Names) -> None:
+    """The node that makes a tensor of equal elements, which it was folded from."""
+    shape = names.fresh(f"{name}/shape")
+    assert tensor.fill is not None
+    g.initializer.append(tensor_to_proto(Tensor.of(np.array(tensor.shape, np.int64)), shape))
+    node = g.node.add(op_type="ConstantOfShape", name=name, input=[shape], output=[name])
+    node.attribute.append(attribute_to_proto("value", tensor.fill.reshape(1), None))
 
 
 def _constants(graph: Graph) -> Iterator[Value]:
@@ -153,7 +170,8 @@ def _to_proto(model: Model, opset: int | None, write: WriteTensor) -> Any:
     p.ir_version = max(4, onnx.helper.find_min_ir_version_for(p.opset_import, ignore_unknown=True))
     for key, value in model.metadata.items():
         p.metadata_props.add(key=key, value=value)
-    p.graph.CopyFrom(graph_to_proto(graph, Names(), write=write, typed=True, overridable=model.overridable))
+    names = Names(fills=versions.get("", 1) >= CONSTANT_OF_SHAPE)
+    p.graph.CopyFrom(graph_to_proto(graph, names, write=write, typed=True, overridable=model.overridable))
     p.graph.doc_string = model.graph_doc
     return p
 
@@ -237,7 +255,7 @@ def _serialized(p: Any, path: str) -> bytes:
 
 
 def _weight_bytes(graph: Graph) -> int:
-    tensors = {id(v.const): v.const.nbytes for v in _all_constants(graph.walk_graphs()) if v.const is not None}
+    tensors = {id(v.const): v.const.nbytes for v in _all_constants(graph.walk_graphs()) if v.const is not None and v.const.fill is None}
     return sum(tensors.values())
 
 

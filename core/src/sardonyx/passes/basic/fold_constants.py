@@ -73,8 +73,7 @@ def _fill_later(node: Node) -> bool:
     if out is None or out.dtype is None or (_bytes(out) or 0) <= LARGE:
         return False
     shape = tuple(d for d in out.shape or () if isinstance(d, int))
-    fill = np.zeros(1, np.float32) if value is None else value
-    out.const = Tensor(out.dtype, shape, read=lambda: np.full(shape, fill.reshape(()), fill.dtype))
+    out.const = Tensor.filled(shape, np.zeros(1, np.float32) if value is None else value)
     out.producer = None
     return True
 
