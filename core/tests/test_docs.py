@@ -1,6 +1,6 @@
 """Every example of the documents and of --help works: they are taken out of the text and run.
 
-A fence of `sh`, `bash` or `python` is run, in the order of the document, in a folder with the files that examples speak of. What
+A fence of `sh`, `bash` or `python` is run, in the order of the document and then once more, in a folder with the files of the demo. What
 takes an environment of its own, or long, is marked in the text, `sh elsewhere` for a fence and a comment `# takes ...` in a help
 text, and run by CI instead: ELSEWHERE names where, and a test sees to it that it is so. Every fence says what it is.
 """
@@ -13,10 +13,7 @@ import sys
 import types
 from pathlib import Path
 
-import numpy as np
-import onnx
 import pytest
-from onnx import helper
 
 from sardonyx.cli import main
 from sardonyx.cli.app import COMMANDS
@@ -36,7 +33,7 @@ ELSEWHERE = {
 }
 # Its status says whether the machine's installation is in order, which is not for these tests to decide.
 STATUS = {"sardonyx doctor": (0, 1)}
-NEEDS = {"onnxruntime": "onnxruntime", "photo.jpg": "PIL", "openvino": "openvino"}
+NEEDS = {"onnxruntime": "onnxruntime", "digit.pgm": "PIL", "openvino": "openvino"}
 
 
 def fences(path: Path, *, elsewhere: bool = False) -> list[tuple[str, str]]:
@@ -60,26 +57,11 @@ def run(command: str) -> None:
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
-def classifier() -> onnx.ModelProto:
-    """A model that takes photos, for examples that have one."""
-    value = helper.make_tensor_value_info
-    nodes = [helper.make_node("GlobalAveragePool", ["photo"], ["mean"]), helper.make_node("Flatten", ["mean"], ["colour"])]
-    graph = helper.make_graph(nodes, "g", [value("photo", 1, ["n", 3, 224, 224])], [value("colour", 1, ["n", 3])])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The working folder of an example: what `sardonyx demo --write .` leaves, classifier.onnx and photo.jpg."""
+    """The working folder of an example: what `sardonyx demo --write .` leaves."""
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--write", "."]) == 0
-    onnx.save(classifier(), "classifier.onnx")
-    try:
-        from PIL import Image
-    except ImportError:
-        pass
-    else:
-        Image.fromarray(np.random.default_rng(0).integers(0, 255, (30, 40, 3), np.uint8)).save("photo.jpg")
     return tmp_path
 
 
@@ -95,21 +77,45 @@ OWN_TEST = {"docs/writing-an-ep.md"}
 RUNNABLE = [d for d in DOCUMENTS if fences(d) and d.relative_to(ROOT).as_posix() not in OWN_TEST]
 
 
+@pytest.fixture
+def namespace(monkeypatch):
+    """Gives namespaces for Python examples, each of a module of its own."""
+
+    def fresh() -> dict[str, object]:
+        module = types.ModuleType("example_of_a_document")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        return module.__dict__
+
+    yield fresh
+    discovery.unregister("mine")
+
+
+def run_python(text: str, document: Path, names: dict[str, object]) -> None:
+    discovery.unregister("mine")
+    exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), names)
+
+
 @pytest.mark.parametrize("document", RUNNABLE, ids=lambda d: d.relative_to(ROOT).as_posix())
-def test_examples_of_documents(document, folder, monkeypatch):
-    module = types.ModuleType("example_of_a_document")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+def test_examples_of_documents_and_a_second_time(document, folder, namespace):
     found = fences(document)
     need("\n".join(text for _, text in found))
-    try:
+    for _ in range(2):
+        names = namespace()
         for kind, text in found:
             if kind == "python":
-                exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), module.__dict__)
+                run_python(text, document, names)
                 continue
             for command in commands(text):
                 run(command)
-    finally:
-        discovery.unregister("mine")
+
+
+@pytest.mark.parametrize("document", RUNNABLE, ids=lambda d: d.relative_to(ROOT).as_posix())
+def test_every_python_example_needs_at_most_the_first(document, folder, namespace):
+    first, *others = [text for kind, text in fences(document) if kind == "python"] or [""]
+    for text in others:
+        names = namespace()
+        run_python(first, document, names)
+        run_python(text, document, names)
 
 
 @pytest.mark.parametrize("command", ELSEWHERE)

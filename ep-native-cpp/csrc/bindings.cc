@@ -103,16 +103,15 @@ class Engine {
     program_->warm(views.data());
   }
 
-  // Bytes by kind, and the number of plans.
+  // Bytes by kind, those of packed weights by buffer, which programs share, and the number of plans.
   py::dict memory() {
     Program::Memory m;
     {
       py::gil_scoped_release unlocked;
       program_->count(m);
     }
-    size_t packed = 0;
-    for (auto& b : m.packed) packed += b.second;
-    py::dict d;
+    py::dict packed, d;
+    for (auto& b : m.packed) packed[py::int_(reinterpret_cast<uintptr_t>(b.first))] = b.second;
     d["packed"] = packed;
     d["arenas"] = m.arenas;
     d["plans"] = m.plans;

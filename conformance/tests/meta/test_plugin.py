@@ -140,6 +140,20 @@ def test_other_runs_do_not_load_the_suite(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
+def test_the_command_runs_the_suite_without_warnings(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "sardonyx", "conformance", "cpu", "-k", "test_relu and raw and not spec", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout
+    assert "warning" not in (done.stdout + done.stderr).lower()
+
+
 PLUGIN = '''
 from sardonyx.ep import KernelSet, Provider, ProviderInfo, hook
 

@@ -247,7 +247,7 @@ def test_conformance_runs_the_suite_in_a_process_of_its_own(cli, monkeypatch):
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     assert cli("conformance", "cpu", "-k", "relu", "-x").status == 1
-    assert calls == [["-m", "sardonyx_conformance", "--ep", "cpu", "-k", "relu", "-x"]]
+    assert calls == [["-m", "pytest", "-q", "--pyargs", "sardonyx_conformance", "--ep", "cpu", "-k", "relu", "-x"]]
     facts = json.loads(cli("conformance", "cpu", "--json").out)
     assert facts == {"provider": "cpu", "status": 1, "tests": 2, "outcomes": {"passed": 1, "failed": 1}, "failed": ["b"]}
 

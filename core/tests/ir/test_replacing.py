@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from sardonyx.ir import replacing as module
-from sardonyx.ir.replacing import replacing
+from sardonyx.ir.replacing import make_way, replacing
 
 
 @pytest.fixture(params=["nameless", "named", "link refused"])
@@ -71,6 +71,20 @@ def test_a_process_that_is_killed_leaves_nothing(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.bin")], check=False)
     assert done.returncode == -signal.SIGKILL
     assert os.listdir(tmp_path) == []
+
+
+def test_of_files_that_belong_together_new_ones_never_stand_beside_old_ones(tmp_path):
+    first, last = str(tmp_path / "a"), str(tmp_path / "b")
+    for before, stays in (([first, last], [first]), ([last], [last]), ([first], [first]), ([], [])):
+        for path in (first, last):
+            with open(path, "wb") as f:
+                f.write(b"before")
+            if path not in before:
+                os.unlink(path)
+        make_way(first, last)
+        assert [str(p) for p in sorted(tmp_path.iterdir())] == stays
+        (tmp_path / "a").unlink(missing_ok=True)
+        (tmp_path / "b").unlink(missing_ok=True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links and pipes of POSIX")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -167,8 +170,8 @@ def test_constant_of_one_body_is_written_there(tools):
     assert [t.name for t in body.initializer] == ["k2"]
 
 
-def big_model():
-    w = Tensor.of(np.arange(3000, dtype=np.float32))
+def big_model(start=0):
+    w = Tensor.of(np.arange(start, start + 3000, dtype=np.float32))
     x = Value("x", TensorType(np.dtype(np.float32), (3000,)))
     a, b = Value("a", x.type), Value("y", x.type)
     first = Node("Add", [x, Value("w", x.type, w)], [a], since=14, name="first")
@@ -178,15 +181,119 @@ def big_model():
 
 def test_external_data_is_shared_aligned_and_mapped(tmp_path):
     path = tmp_path / "m.onnx"
-    save(big_model(), path, external=True)
-    assert sorted(os.listdir(tmp_path)) == ["m.onnx", "m.onnx.data"]
-    assert os.path.getsize(tmp_path / "m.onnx.data") == 12000
+    assert save(big_model(), path, external=True) == [str(path), str(data_of(path))]
+    assert sorted(os.listdir(tmp_path)) == ["m.onnx", data_of(path).name]
+    assert os.path.getsize(data_of(path)) == 12000
     loaded = load(path)
     assert loaded.metadata == {"k": "v"}
     for node in loaded.graph.nodes:
         np.testing.assert_array_equal(node.const(1), np.arange(3000, dtype=np.float32))
     proto = onnx.load(path, load_external_data=False)
     assert {t.external_data[1].value for t in proto.graph.initializer} == {"0"}
+
+
+def data_of(path):
+    """The one data file beside a model."""
+    (found,) = path.parent.glob("*.data")
+    return found
+
+
+def weight(path):
+    return load(path).graph.nodes[0].const(1)
+
+
+KILLED = """
+import os, signal, sys
+from sardonyx.ir.load import load
+from sardonyx.ir.save import save
+
+replace, left = os.replace, int(sys.argv[3])
+def limited(*paths):
+    global left
+    left -= 1
+    os.kill(os.getpid(), signal.SIGKILL) if left < 0 else replace(*paths)
+os.replace = limited
+save(load(sys.argv[1]), sys.argv[2], external=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("renames", [0, 1, 2])
+def test_a_process_that_is_killed_leaves_the_old_pair_or_the_new_one(tmp_path, renames):
+    path, other = tmp_path / "m.onnx", tmp_path / "other.onnx"
+    save(big_model(), path, external=True)
+    save(big_model(5), other, external=False)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(other), str(path), str(renames)], check=False)
+    assert done.returncode == (-signal.SIGKILL if renames < 2 else 0)
+    assert weight(path)[0] == (0 if renames < 2 else 5)
+    save(load(other), path, external=True)
+    assert weight(path)[0] == 5
+    data_of(path)
+
+
+def test_a_failure_between_the_renames_leaves_the_old_pair(tmp_path, monkeypatch):
+    path = tmp_path / "m.onnx"
+    save(big_model(), path, external=True)
+    before, replace = sorted(os.listdir(tmp_path)), os.replace
+
+    def refuse(source, target):
+        if target == str(path):
+            raise PermissionError("not there")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    for start in (5, 0):
+        with pytest.raises(InvalidInput, match="not there"):
+            save(big_model(start), path, external=True)
+    assert sorted(os.listdir(tmp_path)) == before
+    assert weight(path)[0] == 0
+
+
+def test_only_data_files_of_the_models_own_name_are_removed(tmp_path):
+    path = tmp_path / "m.onnx"
+    for name, stays in (("m.onnx.data", False), ("weights.bin", True)):
+        onnx.save(to_proto(big_model()), path, save_as_external_data=True, location=name)
+        save(big_model(), path, external=False)
+        assert (tmp_path / name).exists() == stays
+        assert weight(path)[0] == 0
+
+
+def test_tensors_of_equal_elements_are_nodes_where_the_opset_has_them():
+    x, y = (Value(n, TensorType(np.dtype(np.float32), (200, 200))) for n in "xy")
+    w = Value("w", x.type, Tensor.filled((200, 200), np.array([3], np.float32)))
+    for opset, count in ((8, 0), (9, 1)):
+        model = Model(Graph("g", [x], [y], [Node("Mul", [x, w], [y], since=7, name="n")]), opsets={"": opset})
+        proto = to_proto(model, opset=opset)
+        onnx.checker.check_model(proto)
+        assert [n.op_type for n in proto.graph.node] == ["ConstantOfShape"] * count + ["Mul"]
+        assert (proto.ByteSize() < 1000) == bool(count)
+        if count:
+            (made,) = (n for n in load(proto).graph.nodes if n.op == "ConstantOfShape")
+            assert made.attrs["value"].tolist() == [3]
+
+
+def test_what_is_empty_is_not_written():
+    proto = to_proto(big_model())
+    assert not any(node.HasField("domain") or node.HasField("overload") or node.HasField("doc_string") for node in proto.graph.node)
+
+
+def test_no_data_file_without_data(tmp_path):
+    model = big_model()
+    for node in model.graph.nodes:
+        node.inputs[1].const = Tensor.of(np.ones(1, np.float32))
+    assert save(model, tmp_path / "m.onnx", external=True) == [str(tmp_path / "m.onnx")]
+    assert os.listdir(tmp_path) == ["m.onnx"]
+
+
+def test_external_data_of_bodies(tmp_path, tools):
+    text = NESTED.replace("s, r = Loop", "s, r1 = Loop").replace("r0 = ReduceSum <keepdims = 0> (s)", "r = Add (s, k)")
+    loaded = load(parser.parse_model(text))
+    for v in {v for graph in loaded.graph.walk_graphs() for v in graph.constants()}:
+        v.const = Tensor.of(np.tile(v.const.numpy(), (300, 1)))
+    save(loaded, tmp_path / "m.onnx", external=True)
+    again = load(tmp_path / "m.onnx")
+    assert {v.const.shape for g in again.graph.walk_graphs() for v in g.constants()} == {(300, 2)}
+    data_of(tmp_path / "m.onnx")
 
 
 def test_saving_over_the_loaded_file(tmp_path):

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import os
 
 import numpy as np
 import onnx
@@ -128,6 +129,28 @@ def test_weights_of_compiled_models_are_put_where_wanted(ort, make, tmp_path, mo
     assert asked == [("w", [2048], None)]
     for path in ("a.onnx", "b.onnx"):
         np.testing.assert_array_equal(ort.InferenceSession(path).run(None, {"x": w})[0], w + w)
+
+
+def test_new_weights_never_stand_beside_an_old_compiled_model(ours, make, tmp_path, monkeypatch):
+    def compile_with(w):
+        model = make([helper.make_node("Add", ["x", "w"], ["z"])], ["x"], ["z"], {"w": w})
+        ours.ModelCompiler(ours.SessionOptions(), model, external_initializers_file_path="w.bin").compile_to_file(str(tmp_path / "a.onnx"))
+
+    w, replace = np.arange(2048, dtype=np.float32), os.replace
+    compile_with(w)
+
+    def interrupt(source, target):
+        if target.endswith(".onnx"):
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        compile_with(w + 1)
+    assert os.listdir(tmp_path) == ["w.bin"]
+    monkeypatch.setattr(os, "replace", replace)
+    compile_with(w + 1)
+    np.testing.assert_array_equal(ours.InferenceSession(str(tmp_path / "a.onnx")).run(None, {"x": w})[0], w + w + 1)
 
 
 def test_compilers_refuse(ort, state, add, tmp_path):

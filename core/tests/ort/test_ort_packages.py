@@ -1,12 +1,21 @@
 """Model packages behave as onnxruntime's do; each test runs against both."""
 
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
 
 X = np.ones((2, 2), np.float32)
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+@pytest.fixture
+def ours():
+    import sardonyx.onnxruntime as ort
+
+    return ort
 
 
 @pytest.fixture
@@ -91,6 +100,65 @@ def test_a_package_is_changed(ort, package, asset, tmp_path):
     manifest = json.loads((root / "manifest.json").read_text())
     assert manifest["components"]["second"] == "second.json"
     assert list(manifest["components"]["main"]["variants"]) == ["own folder"]
+
+
+def test_an_interrupted_commit_leaves_the_package_as_it_was(ours, tmp_path, monkeypatch):
+    root, replace = tmp_path / "package", os.replace
+    (root / "a").mkdir(parents=True)
+    (root / "manifest.json").write_text(json.dumps({"schema_version": "1.0", "components": {n: f"a/{n}.json" for n in ("one", "two")}}))
+    for name in ("one", "two"):
+        (root / "a" / f"{name}.json").write_text(json.dumps({"variants": {"v": {"ep": CPU}}}))
+
+    def change(renames):
+        def limited(source, target):
+            nonlocal renames
+            renames -= 1
+            if renames < 0:
+                raise KeyboardInterrupt
+            replace(source, target)
+
+        with ours.ModelPackage.open(str(root)) as opened:
+            for name in ("one", "two"):
+                opened.set_variant(name, "v", json.dumps({"ep": CUDA}))
+            monkeypatch.setattr(os, "replace", limited)
+            opened.commit()
+
+    def providers():
+        return [v["ep"] for c in ours.ModelPackage.open(str(root)).get_info()["components"] for v in c["variants"]]
+
+    for renames in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            change(renames)
+        assert providers() == [CPU, CPU]
+    change(3)
+    assert providers() == [CUDA, CUDA]
+    assert len(os.listdir(root / "a")) == 2
+    files = sorted(os.listdir(root / "a"))
+    change(1)
+    assert sorted(os.listdir(root / "a")) == files
+
+
+def test_a_copied_package_has_its_manifest_last(ours, asset, tmp_path, monkeypatch):
+    package = ours.ModelPackage()
+    package.add_shared_asset(str(asset))
+    package.commit(str(tmp_path / "package"))
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt), ours.ModelPackage.open(str(tmp_path / "package")) as opened:
+        opened.commit(str(tmp_path / "copy"))
+    assert os.listdir(tmp_path / "copy") == ["shared_assets"]
+
+
+def test_an_asset_that_was_copied_in_part_is_copied_again(ours, asset, tmp_path, monkeypatch):
+    package = ours.ModelPackage()
+    uri = package.add_shared_asset(str(asset))
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfile", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            package.commit(str(tmp_path / "package"))
+    (tmp_path / "package").rename(tmp_path / "partial")
+    package.commit(str(tmp_path / "package"))
+    assert ours.ModelPackage.compute_directory_hash(package.resolve_asset_uri(uri)) == uri
+    assert [p.name for p in (tmp_path / "partial" / "shared_assets").glob("sha256-*")] == []
 
 
 def test_references(ort, package, asset, tmp_path):

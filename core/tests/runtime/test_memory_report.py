@@ -52,6 +52,46 @@ def test_bytes_of_the_model_and_extra_plans(tmp_path):
     np.testing.assert_array_equal(session.run(["p"], {"x": X})[0], X)
 
 
+def unaligned(tmp_path, name="m"):
+    """A model in a file where its weights cannot be used: each session has the copy that all share."""
+    for padding in range(4):
+        path = write(tmp_path / f"{name}{padding}.onnx", padding)
+        if open_session(path).memory_report().providers["cpu"]["weights"] == BYTES:
+            return path
+    raise AssertionError("all weights are aligned")
+
+
+def test_weights_that_plans_and_sessions_share_count_once(tmp_path):
+    path = unaligned(tmp_path)
+    gc.collect()
+    session = open_session(path)
+    alone = session.memory_report()
+    assert alone.shared == 0
+    session.run(["p"], {"x": X})
+    session.run(["p", "y"], {"x": X})
+    report = session.memory_report()
+    assert report.extra_plans == 2
+    assert report.providers == alone.providers
+    assert report.extra == {"cpu": {"mapped": 0, "packed": 0, "weights": 0}}
+    assert report.total == alone.total >= BYTES
+    assert report.shared == 0
+    other = session.clone()
+    assert session.memory_report().shared == other.memory_report().shared == BYTES
+    assert other.memory_report().total == alone.total
+    assert "of it, shared with others" in str(session.memory_report())
+    del other
+    gc.collect()
+    assert session.memory_report().shared == 0
+
+
+def test_weights_in_given_bytes_are_the_model_s_bytes(tmp_path):
+    for padding in range(4):
+        report = open_session(write(tmp_path / "m.onnx", padding).read_bytes()).memory_report()
+        held = report.providers["cpu"]
+        assert held["mapped"] + held["weights"] == BYTES
+        assert report.total == report.source + held["weights"] + held["packed"]
+
+
 def test_a_report_is_a_table():
     report = MemoryReport({"a": {"arenas": 3 << 20, "mapped": 1 << 30, "plans": 4}}, {"a": {"arenas": 512}}, 1, 1024, 5 << 20)
     assert report.total == (3 << 20) + 512 + 1024
@@ -60,6 +100,7 @@ def test_a_report_is_a_table():
     assert ["a", "plans", "4"] in lines
     assert ["a", "(internal", "tensors)", "arenas", "0.5", "KiB"] in lines
     assert ["session", "total,", "without", "mapped", "3.0", "MiB"] in lines
+    assert "shared" not in str(report)
 
 
 def test_providers_tell_and_trim(register, make_model):

@@ -1,4 +1,5 @@
 import importlib.util
+import os
 
 import numpy as np
 import onnx
@@ -25,6 +26,26 @@ def test_nothing_differs(mlp, feeds):
     found = sardonyx.bisect(mlp, feeds, providers=["cpu"])
     assert found.ok
     assert "nothing differs from the unoptimized run" in str(found)
+
+
+@pytest.mark.usefixtures("broken_pass")
+def test_a_piece_never_stands_beside_the_inputs_of_another(tmp_path, mlp, feeds, monkeypatch):
+    def piece():
+        return sardonyx.bisect(mlp, feeds, providers=["cpu"], out=tmp_path / "smallest.onnx").files
+
+    files, replace = piece(), os.replace
+
+    def interrupt(source, target):
+        if target.endswith(".npz"):
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        piece()
+    assert os.listdir(tmp_path) == ["smallest.onnx"]
+    monkeypatch.setattr(os, "replace", replace)
+    assert piece() == files == [str(tmp_path / "smallest.onnx"), str(tmp_path / "smallest.npz")]
 
 
 @pytest.mark.parametrize("against", [None, "onnx.reference"])

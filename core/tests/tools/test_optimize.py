@@ -1,5 +1,7 @@
 import importlib.util
 import json
+import os
+import re
 
 import numpy as np
 import onnx
@@ -76,8 +78,31 @@ def test_external_data(tmp_path, mlp, feeds):
         if t.name == "w2":
             t.CopyFrom(numpy_helper.from_array(np.tile(numpy_helper.to_array(t), (100, 1)) / 100, "w2"))
     result = sardonyx.optimize(big, tmp_path / "out.onnx", external=True)
-    assert [p.rpartition("/")[2] for p in result.files] == ["out.onnx", "out.onnx.data"]
+    names = [p.rpartition("/")[2] for p in result.files]
+    assert names[0] == "out.onnx"
+    assert re.fullmatch(r"out\.onnx\.[0-9a-f]{16}\.data", names[1])
+    assert sorted(names) == sorted(os.listdir(tmp_path))
     same(big, tmp_path / "out.onnx", feeds)
+
+
+@pytest.mark.parametrize("opset", [None, 9, 24])
+def test_weights_that_a_node_fills_do_not_fill_the_file(tmp_path, opset):
+    value = helper.make_tensor_value_info
+    half = numpy_helper.from_array(np.array([0.5], np.float32))
+    nodes = [helper.make_node("ConstantOfShape", ["s"], ["w"], value=half), helper.make_node("MatMul", ["x", "w"], ["p"])]
+    body = helper.make_graph([helper.make_node("MatMul", ["p", "w"], ["t"])], "then", [], [value("t", 1, [2, 300])])
+    other = helper.make_graph([helper.make_node("Neg", ["p"], ["e"])], "else", [], [value("e", 1, [2, 300])])
+    nodes.append(helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=other))
+    inputs = [value("x", 1, [2, 300]), value("c", onnx.TensorProto.BOOL, [])]
+    weights = [numpy_helper.from_array(np.array([300, 300]), "s")]
+    graph = helper.make_graph(nodes, "g", inputs, [value("y", 1, [2, 300])], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=8)
+    for external in (False, True):
+        result = sardonyx.optimize(model, tmp_path / "out.onnx", opset=opset, external=external)
+        assert sum(result.files.values()) < 5000
+        assert result.nodes_after == result.nodes_before
+        for c in (True, False):
+            same(model, tmp_path / "out.onnx", {"x": np.ones((2, 300), np.float32), "c": np.array(c)})
 
 
 def test_control_flow_and_functions_stay_right(tmp_path, branches):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class CpuExecutable(Executable):
         with np.errstate(all="ignore"):
             return self._program.run(inputs, ctx=ctx)
 
-    def memory(self) -> dict[str, int]:
+    def memory(self) -> Mapping[str, int | Mapping[Hashable, int]]:
         """The constants of the program."""
         return self._program.memory()
 

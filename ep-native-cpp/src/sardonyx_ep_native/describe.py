@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from sardonyx.ep import CompileContext
+from sardonyx.ep import CompileContext, held_by
 from sardonyx.ir.graph import Graph, Value
 from sardonyx_ep_native.bodies import describe_bodies
 from sardonyx_ep_native.claims import DTYPES, NARROW
@@ -85,10 +86,6 @@ def _constant(v: Value) -> tuple[Any, str, bool]:
     )
 
 
-def held(description: tuple[Any, ...]) -> dict[str, int]:
-    """Bytes of the constants in a description: `mapped` ones, and `weights` held as arrays."""
-    sizes = {"mapped": 0, "weights": 0}
-    for _, _, _, array, _, mapped in description[0]:
-        if isinstance(array, np.ndarray):
-            sizes["mapped" if mapped else "weights"] += array.nbytes
-    return sizes
+def held(description: tuple[Any, ...]) -> dict[str, dict[Hashable, int]]:
+    """The constants in a description that are arrays: `mapped` ones and `weights`."""
+    return held_by(array for _, _, _, array, _, _ in description[0] if isinstance(array, np.ndarray))

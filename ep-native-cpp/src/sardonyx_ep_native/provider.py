@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import pkgutil
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ class NativeExecutable(Executable):
 
         return entry
 
-    def memory(self) -> dict[str, int]:
+    def memory(self) -> dict[str, int | dict[Hashable, int]]:
         """Constants used where they lie in the file or held as arrays, packed weights, arenas and the number of plans."""
         return self._constants | self._program.memory()
 

@@ -105,6 +105,12 @@ def test_sessions_of_one_file_share_packed_weights(tmp_path):
     x = {"t0": np.ones((3, 256), np.float32)}
     first, second = (s.run(None, x)[0] for s in sessions)
     np.testing.assert_array_equal(first, second)
+    packed = 2 * 256 * 256 * 4
+    for s in sessions:
+        report = s.memory_report()
+        assert packed <= report.shared <= report.total
+    s.run(["t1"], x)
+    assert s.memory_report().extra["native"]["packed"] < packed / 8
 
 
 def test_the_instruction_set_is_one_for_the_process():

@@ -8,6 +8,8 @@ from typing import Any
 
 import onnx
 
+from sardonyx.ir.walk_proto import nested_graphs
+
 __all__ = ["Case", "determined", "operators"]
 
 DataSet = tuple[list[Any], list[Any]]
@@ -40,17 +42,8 @@ def input_names(model: onnx.ModelProto) -> list[str]:
 def operators(model: onnx.ModelProto) -> list[tuple[str, str, int]]:
     """(domain, operator, since_version) of every node, bodies included, each once."""
     versions = {o.domain: o.version for o in model.opset_import}
-    found: dict[tuple[str, str, int], None] = {}
-
-    def walk(graph: onnx.GraphProto) -> None:
-        for node in graph.node:
-            found[_operator(node, versions)] = None
-            for a in node.attribute:
-                for body in [a.g] if a.type == a.GRAPH else a.graphs:
-                    walk(body)
-
-    walk(model.graph)
-    return list(found)
+    graphs = (model.graph, *nested_graphs(model.graph.node))
+    return list(dict.fromkeys(_operator(node, versions) for graph in graphs for node in graph.node))
 
 
 def _operator(node: onnx.NodeProto, versions: dict[str, int]) -> tuple[str, str, int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.errors import InvalidModel
+from sardonyx.ir.walk_proto import nested_graphs
 from sardonyx.tools.original import skeleton
 
 __all__ = ["ModelFile", "read_model_file"]
@@ -22,15 +23,8 @@ class ModelFile:
 
     def graphs(self) -> Iterator[Any]:
         """The graph and every graph in a node's attributes, those of functions included."""
-        stack = [self.proto.graph]
-        stack += [a.g for f in self.proto.functions for n in f.node for a in n.attribute if a.HasField("g")]
-        while stack:
-            graph = stack.pop()
-            yield graph
-            for node in graph.node:
-                for attribute in node.attribute:
-                    stack += [attribute.g] if attribute.HasField("g") else []
-                    stack += attribute.graphs
+        yield self.proto.graph
+        yield from nested_graphs(n for holder in (self.proto.graph, *self.proto.functions) for n in holder.node)
 
     def nodes(self) -> Iterator[Any]:
         """Every node of graphs and functions."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.ep.held import held_by
 from sardonyx.ep.kernels import Kernel, KernelSet
 from sardonyx.ep.provider import (
     API_VERSION,
@@ -60,6 +61,7 @@ __all__ = [
     "aligned",
     "compile_kernels",
     "custom_op",
+    "held_by",
     "hook",
 ]
 

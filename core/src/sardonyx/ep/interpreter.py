@@ -7,14 +7,14 @@ on demand, asks for cancellation before each node and records times.
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import fields, is_dataclass
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
+from sardonyx.ep.held import held_by
 from sardonyx.ep.kernels import Kernel, KernelSet, named_outputs
 from sardonyx.ep.provider import CompileContext, Executable, RunContext
 from sardonyx.ep.weights import Shared
@@ -173,23 +173,12 @@ class KernelExecutable(Executable):
         except (Exception, RecursionError) as e:
             raise self._explain(e) from e
 
-    def memory(self) -> dict[str, int]:
+    def memory(self) -> dict[str, dict[Hashable, int]]:
         """`mapped`, `weights` and `packed`."""
-        sizes = {"mapped": 0, "weights": 0, "packed": 0}
-        seen: set[int] = set()
-        for name, value in self._globals.items():
-            if name[0] == "c" and name[1:].isdigit() and hasattr(value, "nbytes"):
-                root = _root(value)
-                if id(root) not in seen or isinstance(root, mmap.mmap):
-                    seen.add(id(root))
-                    sizes["mapped" if isinstance(root, mmap.mmap) else "weights"] += value.nbytes
-        for shared in self._shared:
-            for array in _arrays(shared.value):
-                root = _root(array)
-                if id(root) not in seen and not isinstance(root, mmap.mmap):
-                    seen.add(id(root))
-                    sizes["packed"] += array.nbytes
-        return sizes
+        constants = [v for name, v in self._globals.items() if name[0] == "c" and name[1:].isdigit() and hasattr(v, "nbytes")]
+        prepared = held_by((array for shared in self._shared for array in _arrays(shared.value)), "packed")["packed"]
+        held = held_by(constants)
+        return {**held, "packed": {part: n for part, n in prepared.items() if part not in held["weights"]}}
 
     def _end(self, ctx: RunContext, index: int, start: int, clock: Callable[[], int], outputs: tuple[Any, ...]) -> None:
         if ctx.record is not None:
@@ -242,16 +231,6 @@ def _text(attrs: dict[str, Any]) -> str:
     """Attributes as text that is equal for equal ones only."""
     arrays = (np.ndarray, np.generic)
     return repr(sorted((k, (str(a.dtype), a.shape, a.tolist()) if isinstance(a, arrays) else a) for k, a in attrs.items()))
-
-
-def _root(array: Any) -> Any:
-    """The object whose memory an array shows: an array, a mapped file, bytes."""
-    while isinstance(array, (np.ndarray, memoryview)):
-        base = array.obj if isinstance(array, memoryview) else array.base
-        if base is None:
-            break
-        array = base
-    return array
 
 
 def _arrays(value: Any) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,10 +151,11 @@ class Executable:
         """
         return None
 
-    def memory(self) -> dict[str, int]:
+    def memory(self) -> Mapping[str, int | Mapping[Hashable, int]]:
         """What the executable holds, in bytes by kind: `mapped` (weights used where they lie in the model's file), `weights`
         (copies of them, and folded ones), `packed` (weights in a form of the provider's), `arenas` (working memory kept
-        between runs), or others; `plans` is a count. What several sessions share is told by each."""
+        between runs), or others; `plans` is a count. What several executables may hold is told part by part, `{key: bytes}`,
+        each part under the same key by all of them (`held_by`), and so counts once."""
         return {}
 
     def trim(self) -> None:

@@ -166,7 +166,7 @@ class Graph:
     def walk_graphs(self) -> Iterator[Graph]:
         """This graph and every body in it, outermost first."""
         yield self
-        for node in self.nodes:
+        for node in [n for n in self.nodes if n.op in BODIED or n.domain]:
             for body in node.bodies:
                 yield from body.walk_graphs()
 

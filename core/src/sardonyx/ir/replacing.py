@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, alone or together with others."""
 
 from __future__ import annotations
 
@@ -9,37 +9,71 @@ import shutil
 from collections.abc import Iterator
 from typing import BinaryIO
 
-__all__ = ["replacing"]
+__all__ = ["NewFile", "make_way", "new_file", "replacing"]
 
 OPEN_FILES = "/proc/self/fd"
 
 
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when all went well, or of the file that a symbolic link there leads to. Devices
-    and pipes are written to as they are.
+class NewFile:
+    """A file that is written before it has its place: `file` is open for that."""
 
-    Until it is complete it has no name where the system knows such files (Linux), so that a process that is killed leaves
-    nothing behind; elsewhere it has a name of its own in the same folder, ending in .tmp.
+    def __init__(self, file: BinaryIO, temporary: str | None = None, *, named: bool = True):
+        self.file, self._temporary, self._named = file, temporary, named
+
+    def place(self, path: str) -> None:
+        """Close the file and move it to `path`, in the folder it was made in. A device has it already."""
+        if self._temporary is None:
+            self.file.close()
+            return
+        if not self._named:
+            _name(self.file, self._temporary)
+        self.file.close()
+        os.replace(self._temporary, path)
+
+
+@contextlib.contextmanager
+def new_file(path: str) -> Iterator[NewFile]:
+    """A new file in the folder of `path`, which is gone afterwards unless it was given a place; the device or pipe, if one is
+    there.
+
+    Until it has a place it has no name where the system knows such files (Linux), so that a process that is killed leaves
+    nothing behind; elsewhere it has a name of its own, ending in .tmp.
     """
-    path = os.path.realpath(path)
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as device:
-            yield device
+            yield NewFile(device)
         return
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f"{name}.{secrets.token_hex(4)}.tmp")
     nameless = _nameless(folder)
     try:
         with nameless or open(temporary, "x+b") as file:
-            yield file
-            if nameless is not None:
-                _name(nameless, temporary)
-        os.replace(temporary, path)
-    except BaseException:
+            yield NewFile(file, temporary, named=nameless is None)
+    finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        raise
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when all went well, or of the file that a symbolic link there leads to. Devices
+    and pipes are written to as they are. See `new_file` for what a process that is killed leaves."""
+    path = os.path.realpath(path)
+    with new_file(path) as new:
+        yield new.file
+        new.place(path)
+
+
+def make_way(*paths: str) -> None:
+    """Before complete files that belong together are given their places, in this order: take away what stands in the last place
+    if others are replaced.
+
+    No system renames two files at once. So whoever is interrupted leaves a part of the files, which shows, and never new ones
+    beside old ones, which does not.
+    """
+    places = [os.path.realpath(path) for path in paths]
+    if any(os.path.isfile(path) for path in places[:-1]) and os.path.isfile(places[-1]):
+        os.unlink(places[-1])
 
 
 def _nameless(folder: str) -> BinaryIO | None:

@@ -5,30 +5,34 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
+
+import numpy as np
 
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_to_proto
-from sardonyx.ir.dtypes import STRING, to_onnx
 from sardonyx.ir.graph import Graph, Model, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.proto import tensor_to_proto, type_to_proto
-from sardonyx.ir.replacing import replacing
+from sardonyx.ir.replacing import new_file
+from sardonyx.ir.save_external import DataFile, place_pair
 from sardonyx.ir.schema import KNOWN, in_force, schema
 from sardonyx.ir.tensor import Tensor
 
-__all__ = ["Names", "graph_to_proto", "node_to_proto", "replacing", "save", "to_proto"]
+__all__ = ["Names", "graph_to_proto", "node_to_proto", "save", "saving", "to_proto"]
 
 EXTERNAL_LIMIT = 1 << 30
-EXTERNAL_TENSOR = 1024
-PAGE = 4096
+CONSTANT_OF_SHAPE = 9  # the version of ONNX that has it
 
 WriteTensor = Callable[[Tensor, str], Any]
 
 
 class Names:
-    """Unique names for values: inner graphs may not reuse a name that is visible outside."""
+    """Unique names for values: inner graphs may not reuse a name that is visible outside. With `fills`, constants of equal
+    elements are written as nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fills: bool = False) -> None:
+        self.fills = fills
         self.of: dict[Value, str] = {}
         self.taken: set[str] = {""}
 
@@ -43,12 +47,7 @@ class Names:
 
     def fresh(self, name: str) -> str:
         """`name`, or that with a number if it is taken."""
-        base, count = name, 0
-        while name in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self.taken.add(name)
-        return name
+        return fresh_name(name, self.taken)
 
 
 def node_to_proto(
@@ -57,7 +56,7 @@ def node_to_proto(
     """A NodeProto with the names of `names`. Bodies do not repeat constants that are `visible` from outside."""
     import onnx
 
-    p: Any = onnx.NodeProto(op_type=node.op, domain=node.domain, name=node.name)
+    p: Any = onnx.NodeProto(op_type=node.op, domain=node.domain or None, name=node.name)
     p.input.extend(names.get(v) for v in node.inputs)
     p.output.extend(names.get(v) for v in node.outputs)
     known = schema(node.domain, node.op, node.since)
@@ -94,7 +93,10 @@ def graph_to_proto(
         names.get(v)
     for v in constants:
         assert v.const is not None
-        g.initializer.append(write(v.const, names.get(v)))
+        if v.const.fill is None or not names.fills or not v.const.dtype.isbuiltin:
+            g.initializer.append(write(v.const, names.get(v)))
+        else:
+            _add_fill(g, v.const, names.get(v), names)
     visible = visible | constants.keys()
     for node in graph.nodes:
         g.node.append(node_to_proto(node, names, visible, write, typed))
@@ -105,6 +107,15 @@ def graph_to_proto(
             if v.type is not None and v not in outputs:
                 g.value_info.add(name=names.get(v)).type.CopyFrom(type_to_proto(v.type))
     return g
+
+
+def _add_fill(g: Any, tensor: Tensor, name: str, names: Names) -> None:
+    """The node that makes a tensor of equal elements, which it was folded from."""
+    shape = names.fresh(f"{name}/shape")
+    assert tensor.fill is not None
+    g.initializer.append(tensor_to_proto(Tensor.of(np.array(tensor.shape, np.int64)), shape))
+    node = g.node.add(op_type="ConstantOfShape", name=name, input=[shape], output=[name])
+    node.attribute.append(attribute_to_proto("value", tensor.fill.reshape(1), None))
 
 
 def _constants(graph: Graph) -> Iterator[Value]:
@@ -159,7 +170,8 @@ def _to_proto(model: Model, opset: int | None, write: WriteTensor) -> Any:
     p.ir_version = max(4, onnx.helper.find_min_ir_version_for(p.opset_import, ignore_unknown=True))
     for key, value in model.metadata.items():
         p.metadata_props.add(key=key, value=value)
-    p.graph.CopyFrom(graph_to_proto(graph, Names(), write=write, typed=True, overridable=model.overridable))
+    names = Names(fills=versions.get("", 1) >= CONSTANT_OF_SHAPE)
+    p.graph.CopyFrom(graph_to_proto(graph, names, write=write, typed=True, overridable=model.overridable))
     p.graph.doc_string = model.graph_doc
     return p
 
@@ -201,50 +213,35 @@ def _all_in_force(graph: Graph, domain: str, version: int) -> bool:
     return all(in_force(domain, op, version) == since for op, since in nodes)
 
 
-class _DataFile:
-    """Writes large tensors to a file beside the model, each once and aligned for mapping."""
+def save(model: Model, path: str | os.PathLike[str], *, opset: int | None = None, external: bool | None = None) -> list[str]:
+    """Write the model to `path`; returns the paths written. Weights go to a file beside it, PATH.DIGEST.data, where they exceed
+    1 GiB in all, or by `external`.
 
-    def __init__(self, file: BinaryIO, location: str):
-        self.file, self.location = file, location
-        self.places: dict[int, tuple[int, int]] = {}
-        self.kept: list[Tensor] = []
-
-    def __call__(self, tensor: Tensor, name: str = "") -> Any:
-        import onnx
-
-        if tensor.dtype == STRING or tensor.nbytes < EXTERNAL_TENSOR:
-            return tensor_to_proto(tensor, name)
-        place = self.places.get(id(tensor))
-        if place is None:
-            data = tensor.packed()
-            self.file.write(b"\0" * (-self.file.tell() % PAGE))
-            place = self.places[id(tensor)] = (self.file.tell(), len(data))
-            self.file.write(data)
-            self.kept.append(tensor)
-        t = onnx.TensorProto(name=name, data_type=to_onnx(tensor.dtype), dims=tensor.shape, data_location=onnx.TensorProto.EXTERNAL)
-        for key, value in (("location", self.location), ("offset", str(place[0])), ("length", str(place[1]))):
-            t.external_data.add(key=key, value=value)
-        return t
-
-
-def save(model: Model, path: str | os.PathLike[str], *, opset: int | None = None, external: bool | None = None) -> None:
-    """Write the model to `path`; weights go to `path`.data where they exceed 1 GiB in all, or by `external`.
-
-    Both files appear whole or not at all. See `to_proto` for `opset`. Raises InvalidInput where the file cannot be written
+    Files appear whole or not at all, and at any moment the model at `path` has its own data beside it; the data file of a
+    model that is replaced is removed then. See `to_proto` for `opset`. Raises InvalidInput where the file cannot be written
     or is too large without external data, InvalidModel where `opset` lacks what a node does.
     """
+    with saving(model, path, opset=opset, external=external) as place:
+        return place()
+
+
+@contextlib.contextmanager
+def saving(
+    model: Model, path: str | os.PathLike[str], *, opset: int | None = None, external: bool | None = None
+) -> Iterator[Callable[[], list[str]]]:
+    """As `save`, but for the files' places: what it gives is a function that puts the complete files there."""
     path = os.fspath(path)
     if external is None:
         external = _weight_bytes(model.graph) > EXTERNAL_LIMIT
-    data_path = path + ".data"
     try:
         with contextlib.ExitStack() as stack:
-            if external:
-                file = stack.enter_context(replacing(data_path))
-                p = _to_proto(model, opset, _DataFile(file, os.path.basename(data_path)))
-            else:
-                p = _to_proto(model, opset, tensor_to_proto)
-            stack.enter_context(replacing(path)).write(_serialized(p, path))
+            new = stack.enter_context(new_file(os.path.abspath(path) + ".data")) if external else None
+            write = DataFile(new.file) if new is not None else tensor_to_proto
+            p = _to_proto(model, opset, write)
+            location = write.refer(p, os.path.basename(path)) if isinstance(write, DataFile) else ""
+            whole = stack.enter_context(new_file(os.path.realpath(path)))
+            whole.file.write(_serialized(p, path))
+            yield lambda: place_pair(path, whole, new if location else None, location)
     except OSError as e:
         raise InvalidInput(f"cannot write {path!r}: {e.strerror or e}") from e
 
@@ -258,7 +255,7 @@ def _serialized(p: Any, path: str) -> bytes:
 
 
 def _weight_bytes(graph: Graph) -> int:
-    tensors = {id(v.const): v.const.nbytes for v in _all_constants(graph.walk_graphs()) if v.const is not None}
+    tensors = {id(v.const): v.const.nbytes for v in _all_constants(graph.walk_graphs()) if v.const is not None and v.const.fill is None}
     return sum(tensors.values())
 
 

@@ -25,10 +25,11 @@ class Tensor:
     """A constant tensor that is read when it is needed.
 
     `numpy()` returns a read-only ndarray of `dtype` and `shape`; for raw little-endian bytes (a mapped file, the given
-    model bytes) it is a view, so nothing is copied until somebody writes or needs alignment.
+    model bytes) it is a view, so nothing is copied until somebody writes or needs alignment. `fill` is the one element
+    where all are known to be equal (`filled`).
     """
 
-    __slots__ = ("_array", "_identity", "_read", "dtype", "region", "shape")
+    __slots__ = ("_array", "_identity", "_read", "dtype", "fill", "region", "shape")
 
     def __init__(
         self,
@@ -39,9 +40,10 @@ class Tensor:
         read: Callable[[], np.ndarray] | None = None,
         region: tuple[Any, int, int] | None = None,
         identity: str | None = None,
+        fill: np.ndarray | None = None,
     ):
         self.dtype, self.shape, self._array, self._read = dtype, shape, array, read
-        self.region, self._identity = region, identity
+        self.region, self._identity, self.fill = region, identity, fill
 
     @property
     def identity(self) -> str | None:
@@ -78,6 +80,11 @@ class Tensor:
         view = array.view()
         view.flags.writeable = False
         return Tensor(array.dtype, array.shape, array=view, identity=identity)
+
+    @staticmethod
+    def filled(shape: tuple[int, ...], fill: np.ndarray) -> Tensor:
+        """A constant whose elements are all the one of `fill`; it is made when somebody reads it."""
+        return Tensor(fill.dtype, shape, read=lambda: np.full(shape, fill.reshape(()), fill.dtype), fill=fill)
 
     @staticmethod
     def raw(dtype: np.dtype, shape: tuple[int, ...], buffer: Any, offset: int, length: int, name: str) -> Tensor:

@@ -17,8 +17,9 @@ usage: python -m sardonyx.onnxruntime SCRIPT [ARGUMENT...]
 
 Runs an unmodified program; where it imports onnxruntime it gets Sardonyx.
 
-Example:
-  python -m sardonyx.onnxruntime detect.py --image photo.jpg
+Examples:
+  python -m sardonyx.onnxruntime my_program.py --with its --own arguments
+  python -m sardonyx.onnxruntime -c "import onnxruntime; print(onnxruntime.get_available_providers())"
 """
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sardonyx.ir.replacing import replacing
-from sardonyx.onnxruntime import external_data
+from sardonyx.ir.replacing import NewFile, make_way, new_file
 from sardonyx.onnxruntime.enums import OrtCompileApiFlags
 from sardonyx.onnxruntime.errors import Fail, InvalidArgument, raises, status
+from sardonyx.onnxruntime.external_data import OrtExternalInitializerInfo, externalize_by, externalize_to
 from sardonyx.onnxruntime.options import SessionOptions
 from sardonyx.runtime.options import LEVELS, GraphOptimizationLevel
 
 __all__ = ["ModelCompiler", "OrtEpContextData", "OrtEpContextDataBuffer", "OrtExternalInitializerInfo"]
-
-OrtExternalInitializerInfo = external_data.OrtExternalInitializerInfo
 
 
 class OrtEpContextData:
@@ -98,7 +97,9 @@ class ModelCompiler:
         self._context: tuple[str, str] | None = None
 
     @raises()
-    def _compiled(self, folder: str) -> bytes:
+    def _compiled(self, folder: str, path: str | None = None) -> bytes:
+        """The bytes of the model, written to `path` too if one is given. The file of weights gets its place in `folder`, and
+        never beside a model at `path` that it is not of."""
         from sardonyx.ir.load import load
         from sardonyx.ir.save import to_proto
         from sardonyx.passes import optimize
@@ -110,7 +111,23 @@ class ModelCompiler:
         model = load(source)
         level = LEVELS[int(self._level)]
         optimize(model.graph, "extended" if level == "all" else level, evaluate=evaluator([]))
-        return external_data.externalized(to_proto(model), folder, self._external, self._threshold, self._locate)
+        proto = to_proto(model)
+        parts: dict[str, NewFile] = {}
+        with contextlib.ExitStack() as files:
+            if self._external:
+                beside = os.path.join(folder, self._external)
+                parts[beside] = files.enter_context(new_file(os.path.realpath(beside)))
+                externalize_to(proto, parts[beside].file, os.path.relpath(beside, folder), self._threshold)
+            elif self._locate is not None:
+                externalize_by(proto, self._locate)
+            data: bytes = proto.SerializeToString()
+            if path is not None:
+                parts[path] = files.enter_context(new_file(os.path.realpath(path)))
+                parts[path].file.write(data)
+            make_way(*parts)
+            for target, part in parts.items():
+                part.place(os.path.realpath(target))
+            return data
 
     def compile_to_file(self, output_model_path: str | os.PathLike[str] | None = None) -> None:
         """Write a file; its name is by default that of the model with _ctx before the suffix. InvalidArgument where there is
@@ -123,9 +140,7 @@ class ModelCompiler:
         path = os.fspath(output_model_path)
         if self._flags & OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS and os.path.exists(path):
             raise status(Fail, f"the file {path} exists")
-        data = self._compiled(os.path.dirname(os.path.abspath(path)))
-        with replacing(path) as f:
-            f.write(data)
+        self._compiled(os.path.dirname(os.path.abspath(path)), path)
 
     def compile_to_bytes(self) -> bytes:
         """The bytes of the model."""

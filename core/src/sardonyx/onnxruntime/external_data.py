@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from sardonyx.ir.dtypes import from_onnx
-from sardonyx.ir.replacing import replacing
 from sardonyx.onnxruntime.values import OrtValue
 
-__all__ = ["OrtExternalInitializerInfo", "externalized"]
+__all__ = ["OrtExternalInitializerInfo", "externalize_by", "externalize_to"]
 
 ALIGN = 4096
 
@@ -24,27 +22,24 @@ class OrtExternalInitializerInfo:
         self.filepath, self.file_offset, self.byte_size = str(filepath), int(file_offset), int(byte_size)
 
 
-def externalized(proto: Any, folder: str, path: Any, threshold: int, locate: Callable[..., Any] | None) -> bytes:
-    """The bytes of a ModelProto whose weights of at least `threshold` bytes are written to `path` (relative to `folder`), or
-    lie where `locate(name, OrtValue, None)` says."""
-    if locate is not None:
-        for t in proto.graph.initializer:
-            if t.raw_data:
-                value = OrtValue.of(np.frombuffer(t.raw_data, from_onnx(t.data_type)).reshape(tuple(t.dims)))
-                where = locate(t.name, value, None)
-                if where is not None:
-                    _move(t, where)
-    elif path:
-        target = os.path.join(folder, os.fspath(path))
-        with replacing(target) as f:
-            for t in proto.graph.initializer:
-                if len(t.raw_data) >= threshold:
-                    f.write(bytes(-f.tell() % ALIGN))
-                    where = OrtExternalInitializerInfo(os.path.relpath(target, folder), f.tell(), len(t.raw_data))
-                    f.write(t.raw_data)
-                    _move(t, where)
-    data: bytes = proto.SerializeToString()
-    return data
+def externalize_to(proto: Any, file: BinaryIO, location: str, threshold: int) -> None:
+    """Write the weights of a ModelProto of at least `threshold` bytes to a file, which it then refers to as `location`."""
+    for t in proto.graph.initializer:
+        if len(t.raw_data) >= threshold:
+            file.write(bytes(-file.tell() % ALIGN))
+            where = OrtExternalInitializerInfo(location, file.tell(), len(t.raw_data))
+            file.write(t.raw_data)
+            _move(t, where)
+
+
+def externalize_by(proto: Any, locate: Callable[..., Any]) -> None:
+    """Have a ModelProto refer for its weights to where `locate(name, OrtValue, None)` says; None: they stay."""
+    for t in proto.graph.initializer:
+        if t.raw_data:
+            value = OrtValue.of(np.frombuffer(t.raw_data, from_onnx(t.data_type)).reshape(tuple(t.dims)))
+            where = locate(t.name, value, None)
+            if where is not None:
+                _move(t, where)
 
 
 def _move(tensor: Any, where: OrtExternalInitializerInfo) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from sardonyx.onnxruntime.enums import ModelPackageWriteMode
 __all__ = ["ModelPackage"]
 
 LAYOUTS = ("portable", "installed")
+VERSION = re.compile(r"\.[0-9a-f]{16}$")
 
 
 class ModelPackage:
@@ -204,7 +207,11 @@ class ModelPackage:
         }
 
     def commit(self, dest_root: str | None = None, mode: ModelPackageWriteMode = ModelPackageWriteMode.PRESERVE) -> None:
-        """Write the package where it is, or to an empty folder, with its files (DENSE: only manifest and shared assets)."""
+        """Write the package where it is, or to an empty folder, with its files (DENSE: only manifest and shared assets).
+
+        An interrupted commit leaves the package as it was: the manifest comes last, and what an old one refers to stays until
+        then. So a component that has changed, and has a file of its own, goes to a new one, whose name says its contents.
+        """
         data = self._data()
         root = Path(dest_root).absolute() if dest_root is not None else self._root
         if root is None:
@@ -214,20 +221,36 @@ class ModelPackage:
                 raise RuntimeError(f"the folder {root} is not empty")
             root.mkdir(parents=True, exist_ok=True)
             if self._root is not None and mode == ModelPackageWriteMode.PRESERVE:
-                shutil.copytree(self._root, root, dirs_exist_ok=True)
+                shutil.copytree(self._root, root, ignore=_manifest_of(self._root), dirs_exist_ok=True)
             self._files = {n: root / p.relative_to(self._root) for n, p in self._files.items() if self._root is not None}
         for uri, (source, copied) in list(self._assets.items()):
             target = files.asset_folder(root, uri)
             if copied:
                 if not target.exists():
-                    shutil.copytree(source, target)
+                    partial = target.with_name(f".{target.name}")
+                    shutil.rmtree(partial, ignore_errors=True)
+                    shutil.copytree(source, partial)
+                    partial.rename(target)
                 self._assets[uri] = (target, True)
+        replaced = [p for n in list(self._files) if (p := self._write_component(n, root)) is not None]
         components = {n: c if n not in self._files else self._files[n].relative_to(root).as_posix() for n, c in data["components"].items()}
-        for name, path in self._files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, data["components"][name])
-        _write(root / files.MANIFEST, {**data, "components": components})
+        _write(root / files.MANIFEST, _json({**data, "components": components}))
+        for path in set(replaced) - set(self._files.values()):
+            path.unlink()
         self._root = root
+
+    def _write_component(self, name: str, root: Path) -> Path | None:
+        """Write the file of a component; the one that it takes the place of once the manifest says so, if there is one."""
+        path, component = self._files[name], self._data()["components"][name]
+        text = _json(component)
+        stands = path.exists() and (root / files.MANIFEST).exists()
+        if stands and _parsed(path.read_text("utf-8")) == component:
+            return None
+        if stands:
+            self._files[name] = path.with_stem(f"{VERSION.sub('', path.stem)}.{hashlib.sha256(text).hexdigest()[:16]}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(self._files[name], text)
+        return path if stands else None
 
     def prune(self) -> None:
         """Delete folders of shared assets that the package does not have any more."""
@@ -260,6 +283,15 @@ def _variant_info(name: str, variant: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, data: Any) -> None:
+def _json(data: Any) -> bytes:
+    return (json.dumps(data, indent=2) + "\n").encode()
+
+
+def _write(path: Path, text: bytes) -> None:
     with replacing(path) as f:
-        f.write((json.dumps(data, indent=2) + "\n").encode())
+        f.write(text)
+
+
+def _manifest_of(root: Path) -> Callable[[str, list[str]], list[str]]:
+    """For copytree: leave out the manifest of a package."""
+    return lambda folder, names: [n for n in names if n == files.MANIFEST and Path(folder) == root]

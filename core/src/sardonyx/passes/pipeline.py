@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.schema import newest
 from sardonyx.passes.basic.casts_and_clips import CASTS_AND_CLIPS
 from sardonyx.passes.basic.fold_constants import fold_constants
@@ -20,7 +21,6 @@ from sardonyx.passes.budget import current
 from sardonyx.passes.contrib import CONTRIB
 from sardonyx.passes.evaluate import Evaluate, evaluator
 from sardonyx.passes.extended import ACTIVATIONS, ATTENTION, CONVOLUTIONS, NORMALIZATIONS, OPERATORS
-from sardonyx.passes.levels import levels
 from sardonyx.passes.rules import Rule, apply_rules
 
 __all__ = ["LEVELS", "optimize", "pass_names"]
@@ -166,7 +166,7 @@ class _Run:
 
 def own_results(graph: Graph) -> None:
     """Let every body give values of its own: an Identity stands before an output that is an outer value or an input."""
-    for level in levels(graph)[1:]:
+    for level in list(graph.walk_graphs())[1:]:
         made = {v for node in level.nodes for v in node.outputs}
         for i, v in enumerate(level.outputs):
             if v not in made and v.const is None:
@@ -176,9 +176,4 @@ def own_results(graph: Graph) -> None:
 
 
 def _name(graph: Graph, base: str) -> str:
-    taken = {node.name for node in graph.walk_nodes()}
-    name, count = base, 1
-    while name in taken:
-        count += 1
-        name = f"{base}_{count}"
-    return name
+    return fresh_name(base, {node.name for node in graph.walk_nodes()})

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 from sardonyx.errors import InternalError
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import TensorType, ValueType
 from sardonyx.passes.budget import current
 from sardonyx.passes.edit import Edit, No, Outcome, constant, no
-from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.match import is_needed
 
 __all__ = ["Edit", "No", "Outcome", "Rule", "apply_rules", "constant", "no", "rule", "sharper"]
@@ -89,7 +89,7 @@ class _Rewriter:
         for r in rules:
             for domain, op in r.ops:
                 self.table.setdefault(op, {}).setdefault(domain, []).append(r)
-        self.graphs = levels(graph)
+        self.graphs = list(graph.walk_graphs())
         self.results = {v for g in self.graphs for v in g.outputs}
         self.names: set[str] = set()  # of all nodes, once there is an edit
         # Of each new node the nodes that it stands for, whose origins it gets when all is done: a long chain that becomes
@@ -227,7 +227,7 @@ class _Rewriter:
             home = n.graph
             stack += [v.producer for v in n.inputs if v is not None and v.producer is not None and v.producer.graph is home]
             n.set_inputs(())
-            for body in bodies(n):
+            for body in n.bodies:
                 body.remove(list(body.nodes))
             n.graph = None
 
@@ -238,7 +238,7 @@ class _Rewriter:
             if root.graph is None and i == len(fresh) - 1:
                 node.name = root.name
             else:
-                node.name = self._unique(f"{root.name}/{node.op}")
+                node.name = fresh_name(f"{root.name}/{node.op}", self.names)
             for k, v in enumerate(node.outputs):
                 if v is not None and not v.name:
                     v.name = node.name + (f":{k}" if k else "")
@@ -260,14 +260,6 @@ class _Rewriter:
                 else:
                     stack += parts[::-1]
         node.origins = tuple(names)
-
-    def _unique(self, base: str) -> str:
-        name, count = base, 1
-        while name in self.names:
-            count += 1
-            name = f"{base}_{count}"
-        self.names.add(name)
-        return name
 
 
 def _take_place(old: Value, new: Value) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,8 +12,9 @@ import numpy as np
 
 from sardonyx.ep.provider import Allocator, Executable, RunContext
 from sardonyx.errors import NodeError, ProviderError, RunCancelled, SardonyxError, foreign
+from sardonyx.ir.fork import ForkLock
 
-__all__ = ["CopyStep", "ExecStep", "ExpectStep", "Plan", "Step"]
+__all__ = ["CopyStep", "ExecStep", "ExpectStep", "Plan", "Step", "live_plans"]
 
 
 class Step(Protocol):
@@ -105,6 +107,16 @@ def download(allocator: Allocator) -> Callable[[Any], Any]:
     return move
 
 
+_live: weakref.WeakSet[Plan] = weakref.WeakSet()
+_live_lock = ForkLock()
+
+
+def live_plans() -> list[Plan]:
+    """Every plan of this process, those of bodies included."""
+    with _live_lock:
+        return list(_live)
+
+
 class Plan:
     """Steps over an array of slots. Slots 0..n-1 are the inputs; constants that outputs or bodies need are preset."""
 
@@ -116,6 +128,8 @@ class Plan:
         self._free_early()
         self.whole = self._whole()
         self.run = self._run if self.whole is None else self._direct(self.whole, self.steps[0].owner)
+        with _live_lock:
+            _live.add(self)
 
     def executables(self) -> Iterator[tuple[str, Executable]]:
         """Every executable with its provider's name, those in bodies of control flow included."""

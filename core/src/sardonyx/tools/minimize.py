@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import SardonyxError
+from sardonyx.errors import InvalidModel
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Model, Node, Value
-from sardonyx.ir.replacing import replacing
-from sardonyx.ir.save import save
+from sardonyx.ir.replacing import make_way, new_file
+from sardonyx.ir.save import saving
 from sardonyx.ir.types import TensorType
 from sardonyx.tools.difference import value_text
 from sardonyx.tools.npz import write_npz
@@ -86,17 +86,22 @@ class Piece:
 
 
 def write_piece(piece: Piece, path: str) -> list[str]:
-    """Write a piece and, beside it, its inputs; returns the paths."""
-    cut = piece.cut()
+    """Write a piece and, beside it, its inputs; returns the paths. A new model never stands beside the inputs of an old one."""
+    cut, inputs = piece.cut(), os.path.splitext(path)[0] + ".npz"
     try:
-        save(cut, path, opset=piece.model.opsets.get("", 1))
-    except SardonyxError:
-        save(cut, path)
-    arrays = {k: v for k, v in piece.feeds.items() if isinstance(v, np.ndarray)}
-    inputs = os.path.splitext(path)[0] + ".npz"
-    with replacing(inputs) as f:
-        write_npz(f, arrays)
-    return [path, inputs]
+        return _write(cut, path, piece.feeds, inputs, piece.model.opsets.get("", 1))
+    except InvalidModel:
+        return _write(cut, path, piece.feeds, inputs, None)
+
+
+def _write(cut: Model, path: str, feeds: dict[str, Any], inputs: str, opset: int | None) -> list[str]:
+    with new_file(os.path.realpath(inputs)) as arrays:
+        write_npz(arrays.file, {k: v for k, v in feeds.items() if isinstance(v, np.ndarray)})
+        with saving(cut, path, opset=opset) as place:
+            make_way(path, inputs)
+            files = place()
+        arrays.place(os.path.realpath(inputs))
+    return [*files, inputs]
 
 
 def minimize(model: Model, values: dict[str, Any], shows: Callable[[Piece], bool], start: Sequence[Node] = ()) -> Piece | None:

@@ -71,9 +71,9 @@ def optimize(
 
     `level` is none, basic (folding, dead, equal and needless nodes), extended (patterns also become the standard operators they
     stand for) or all (also the passes of plug-ins). `opset` is the version of ONNX's operator set to write; None: the oldest
-    from the model's own upwards that has the operators. `external` puts the weights into `out`.data; None: where they exceed
-    1 GiB. `disabled` names passes or rules to leave out, `dims` fixes symbolic dimensions of the inputs. Raises InvalidInput,
-    InvalidModel (naming a node that `opset` cannot express).
+    from the model's own upwards that has the operators. `external` puts the weights into a file beside it, OUT.DIGEST.data
+    (see `sardonyx.ir.save.save`); None: where they exceed 1 GiB. `disabled` names passes or rules to leave out, `dims` fixes
+    symbolic dimensions of the inputs. Raises InvalidInput, InvalidModel (naming a node that `opset` cannot express).
     """
     if level not in LEVELS.values():
         raise InvalidInput(f"there is no optimization level {level!r}; the levels are {', '.join(dict.fromkeys(LEVELS.values()))}")
@@ -88,9 +88,8 @@ def optimize(
     with budget() as made:
         optimize_graph(loaded.graph, level, evaluate=_evaluator(), disabled=disabled, extra=extra, report=report)
     version = opset if opset is not None else fitting_opset(loaded)
-    save(loaded, path, opset=version, external=external)
+    files = {p: os.path.getsize(p) for p in save(loaded, path, opset=version, external=external)}
     after = operators(path)
-    files = {p: os.path.getsize(p) for p in (path, path + ".data") if os.path.exists(p) and (p == path or _is_external(path))}
     passes: dict[str, PassReport] = {}
     for name, seconds, edits in report:
         row = passes.setdefault(name, PassReport(name))
@@ -114,10 +113,6 @@ def _check_names(option: str, kind: str, given: Collection[str], known: Collecti
 def _symbols(model: Any) -> set[str]:
     dims = (d for v in skeleton(model).graph.input if v.type.HasField("tensor_type") for d in v.type.tensor_type.shape.dim)
     return {d.dim_param for d in dims if d.dim_param}
-
-
-def _is_external(path: str) -> bool:
-    return any(t.data_location == t.EXTERNAL for t in skeleton(path).graph.initializer)
 
 
 def _evaluator() -> Any:

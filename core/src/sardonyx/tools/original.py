@@ -11,6 +11,7 @@ from sardonyx.ir import wire
 from sardonyx.ir.graph import Model
 from sardonyx.ir.load import map_file
 from sardonyx.ir.save import to_proto
+from sardonyx.ir.walk_proto import nested_graphs
 
 __all__ = ["near_proto", "operators", "skeleton", "tensor_names"]
 
@@ -41,15 +42,11 @@ def tensor_names(model: Any) -> set[str]:
 def operators(model: Any) -> Counter[str]:
     """How often each operator occurs in a model's graph and in its bodies; Constant nodes are not counted."""
     counts: Counter[str] = Counter()
-    stack = [skeleton(model).graph]
-    while stack:
-        for node in stack.pop().node:
-            domain = "" if node.domain == "ai.onnx" else node.domain
-            if (domain, node.op_type) != ("", "Constant"):
-                counts[f"{domain}::{node.op_type}" if domain else node.op_type] += 1
-            for attribute in node.attribute:
-                stack += [attribute.g] if attribute.HasField("g") else []
-                stack += attribute.graphs
+    graph = skeleton(model).graph
+    for node in (n for g in (graph, *nested_graphs(graph.node)) for n in g.node):
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) != ("", "Constant"):
+            counts[f"{domain}::{node.op_type}" if domain else node.op_type] += 1
     return counts
 
 

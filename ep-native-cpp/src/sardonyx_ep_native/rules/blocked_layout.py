@@ -14,6 +14,7 @@ import numpy as np
 
 from sardonyx.ep.rules import constant, ints
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx_ep_native.describe import BLOCKED
 from sardonyx_ep_native.rules.activation import activation
 
@@ -153,7 +154,7 @@ class _Layout:
 
     def _convert(self, value: Value, to: Value) -> Value:
         origins = value.producer.origins if value.producer is not None else ()
-        name = self._unique(f"{value.name}/ConvertLayout")
+        name = fresh_name(f"{value.name}/ConvertLayout", self.names)
         node = Node("ConvertLayout", [value], [to], {BLOCKED: (0,)}, domain="sx", name=name, origins=origins)
         node.graph = self.graph
         self.done.append(node)
@@ -170,14 +171,6 @@ class _Layout:
         for node in {n: None for n, _ in value.uses}:
             node.set_inputs(inner if v is value else v for v in node.inputs)
         self._convert(inner, value)
-
-    def _unique(self, base: str) -> str:
-        name, count = base, 1
-        while name in self.names:
-            count += 1
-            name = f"{base}_{count}"
-        self.names.add(name)
-        return name
 
 
 def _makes_few(node: Node) -> bool:

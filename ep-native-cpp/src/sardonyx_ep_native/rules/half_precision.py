@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType
 from sardonyx_ep_native.claims import DTYPES, HALF
@@ -120,11 +121,7 @@ class _Widening:
             self._cast(self.wide[v], v)
 
     def _cast(self, source: Value, target: Value) -> None:
-        name, count = f"{target.name}/Cast", 1
-        while name in self.names:
-            count += 1
-            name = f"{target.name}/Cast_{count}"
-        self.names.add(name)
+        name = fresh_name(f"{target.name}/Cast", self.names)
         assert target.dtype is not None
         origins = source.producer.origins if source.producer is not None else ()
         self.nodes.append(Node("Cast", [source], [target], {"to": TO[target.dtype]}, since=6, name=name, origins=origins))

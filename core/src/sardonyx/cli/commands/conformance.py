@@ -39,7 +39,7 @@ def command(name: str, pytest_options: tuple[str, ...], as_json: bool) -> int:
     if importlib.util.find_spec("sardonyx_conformance") is None:
         how = "pip install sardonyx-conformance (in a checkout: pip install ./conformance)"
         raise InvalidInput(f"the suite is a package of its own, and it is not installed: {how}")
-    arguments = [sys.executable, "-m", "sardonyx_conformance", "--ep", name, *pytest_options]
+    arguments = [sys.executable, "-m", "pytest", "-q", "--pyargs", "sardonyx_conformance", "--ep", name, *pytest_options]
     if not as_json:
         return subprocess.run(arguments, check=False).returncode
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,6 @@ import io
 import time
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -15,6 +14,7 @@ from sardonyx.cli import show
 from sardonyx.cli.commands.explain import shares_text
 from sardonyx.cli.options import Choice, json_option, need_provider, session_options
 from sardonyx.errors import InvalidInput
+from sardonyx.ir.replacing import replacing
 
 __all__ = ["command"]
 
@@ -29,7 +29,7 @@ INK = " .:-=+*#%@"
 
 @click.command("demo", epilog=EXAMPLE)
 @click.option("--picture", type=click.IntRange(0, 9), default=7, metavar="N", help="Which of the ten pictures, 0 to 9 (default 7).")
-@click.option("--write", metavar="FOLDER", help="Write digits.onnx, digits.npy and digit.npy there, to try the other commands on.")
+@click.option("--write", metavar="FOLDER", help="Write the model, the ten pictures and the one there, to try the other commands on.")
 @session_options
 @json_option
 def command(picture: int, write: str | None, choice: Choice, as_json: bool) -> int:
@@ -84,13 +84,19 @@ def _show_picture(pixels: np.ndarray, probabilities: np.ndarray) -> None:
 
 def _write(folder: str, model: bytes, images: np.ndarray, picture: int) -> int:
     target = Path(folder)
-    files: dict[str, Any] = {"digits.npy": images, "digit.npy": images[picture : picture + 1]}
+    one = images[picture : picture + 1]
+    pixels = np.rint(one * (255 / 16)).astype(np.uint8)
+    whole = {"digits.onnx": model, "digit.pgm": b"P5 8 8 255\n" + pixels.tobytes()}
+    arrays = {"digits.npy": images, "digit.npy": one}
     try:
         target.mkdir(parents=True, exist_ok=True)
-        (target / "digits.onnx").write_bytes(model)
-        for name, array in files.items():
-            np.save(target / name, array)
+        for name, data in whole.items():
+            with replacing(target / name) as f:
+                f.write(data)
+        for name, array in arrays.items():
+            with replacing(target / name) as f:
+                np.save(f, array)
     except OSError as e:
         raise InvalidInput(f"--write {folder}: {e.strerror}") from e
-    show.line(f"wrote digits.onnx, digits.npy (ten pictures) and digit.npy (picture {picture}) to {folder}")
+    show.line(f"wrote digits.onnx, digits.npy (ten pictures), digit.npy and digit.pgm (picture {picture}) to {folder}")
     return 0

@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 EXAMPLE = """\b
 Examples:
-  sardonyx optimize digits.onnx smaller.onnx
+  sardonyx optimize digits.onnx optimized.onnx
   sardonyx optimize digits.onnx fixed.onnx --fix batch=1 --level basic --opset 17
   sardonyx optimize digits.onnx checked.onnx --verify onnxruntime --json
 """
@@ -34,7 +34,9 @@ Examples:
     help="basic folds and removes, extended also fuses, all adds plug-ins' passes (default extended).",
 )
 @click.option("--opset", type=click.IntRange(min=1), metavar="N", help="Opset to write (default: the oldest that has the operators).")
-@click.option("--external/--inline", default=None, help="Weights beside the model or in it (default: beside it from 1 GiB).")
+@click.option(
+    "--external/--inline", default=None, help="Weights in OUT.DIGEST.data beside the model, or in it (default: beside it from 1 GiB)."
+)
 @click.option("--disable", multiple=True, metavar="NAME", help="A pass or rule to leave out.")
 @click.option("--fix", default="", metavar="NAME=N,...", help="Fix symbolic dimensions of the inputs, e.g. batch=1.")
 @click.option("--verify", metavar="ENGINE", help="Run both models in onnxruntime, onnx.reference or a provider; status 1 if they differ.")

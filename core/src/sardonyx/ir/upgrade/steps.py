@@ -9,6 +9,7 @@ import numpy as np
 
 from sardonyx.ir.graph import Node, Value
 from sardonyx.ir.infer import infer_node
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.schema import newest, since_version
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType, ValueType
@@ -109,8 +110,4 @@ def fresh_names(new: list[Node], old: Node, taken: set[str]) -> None:
     """Give the nodes that replace `old` names that nothing has; one may keep the name of `old`."""
     taken.discard(old.name)
     for node in new:
-        base, count = node.name, 0
-        while node.name in taken:
-            count += 1
-            node.name = f"{base}_{count}"
-        taken.add(node.name)
+        node.name = fresh_name(node.name, taken)

@@ -11,7 +11,6 @@ from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import TensorType
 from sardonyx.passes.evaluate import Evaluate
-from sardonyx.passes.levels import bodies, levels
 
 __all__ = ["fold_constants"]
 
@@ -30,7 +29,7 @@ def fold_constants(graph: Graph, evaluate: Evaluate) -> int:
     result over 64 KiB that is also over twice its inputs stays a node, unless it is a ConstantOfShape that makes weights.
     """
     count = 0
-    for level in levels(graph):
+    for level in list(graph.walk_graphs()):
         folded = [node for node in level.nodes if _fold(node, evaluate)]
         if folded:
             level.remove(folded)
@@ -45,7 +44,7 @@ def _fold(node: Node, evaluate: Evaluate) -> bool:
             if v.const is None:
                 return False
             given = True
-    if not given or node.op in NEVER or node.op in NEVER_LIKE or bodies(node):
+    if not given or node.op in NEVER or node.op in NEVER_LIKE or node.bodies:
         return False
     allowed = max(LARGE, 2 * sum(v.const.nbytes for v in node.inputs if v is not None and v.const is not None))
     if _makes_weights(node):
@@ -74,8 +73,7 @@ def _fill_later(node: Node) -> bool:
     if out is None or out.dtype is None or (_bytes(out) or 0) <= LARGE:
         return False
     shape = tuple(d for d in out.shape or () if isinstance(d, int))
-    fill = np.zeros(1, np.float32) if value is None else value
-    out.const = Tensor(out.dtype, shape, read=lambda: np.full(shape, fill.reshape(()), fill.dtype))
+    out.const = Tensor.filled(shape, np.zeros(1, np.float32) if value is None else value)
     out.producer = None
     return True
 

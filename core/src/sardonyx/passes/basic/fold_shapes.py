@@ -15,7 +15,6 @@ from sardonyx.passes.basic.roots import Roots
 from sardonyx.passes.basic.shape_contents import CONTENTS, Contents
 from sardonyx.passes.dims import broadcast_dims, reshape_dims, reshape_target
 from sardonyx.passes.edit import constant
-from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.match import ints
 from sardonyx.passes.rules import sharper
 
@@ -44,7 +43,7 @@ class _Shapes:
         self.roots = Roots(graph)
         self.at_roots = at_roots
         self.sharpened = sharpened
-        self.results = {v for level in levels(graph) for v in level.outputs}
+        self.results = {v for level in graph.walk_graphs() for v in level.outputs}
         self.contents: dict[Value, Contents] = {}
         self.touched: set[Value] = set()
 
@@ -62,7 +61,7 @@ class _Shapes:
         count = 0
         folded: list[Node] = []
         for node in graph.nodes:
-            for body in bodies(node):
+            for body in node.bodies:
                 count += self.run(body)
             if node.domain != "" or not node.outputs or node.outputs[0] is None:
                 continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.schema import newest
-from sardonyx.passes.levels import bodies
 
 __all__ = ["inline_if"]
 
@@ -19,7 +18,7 @@ def inline_if(graph: Graph) -> int:
             graph.nodes[index : index + 1] = _branch(node, graph)
             count += 1
             continue
-        for body in bodies(node):
+        for body in node.bodies:
             count += inline_if(body)
         index += 1
     return count

@@ -9,7 +9,6 @@ import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.schema import KNOWN
-from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.rules import sharper
 
 __all__ = ["merge_equal_nodes"]
@@ -27,8 +26,8 @@ def merge_equal_nodes(graph: Graph) -> int:
     """
     constants: dict[Hashable, Value] = {}
     canon: dict[Value, Value] = {}
-    results = {v for level in levels(graph) for v in level.outputs}
-    return sum(_merge(level, constants, canon, results) for level in levels(graph))
+    results = {v for level in graph.walk_graphs() for v in level.outputs}
+    return sum(_merge(level, constants, canon, results) for level in list(graph.walk_graphs()))
 
 
 def _merge(graph: Graph, constants: dict[Hashable, Value], canon: dict[Value, Value], results: set[Value]) -> int:
@@ -43,7 +42,7 @@ def _merge(graph: Graph, constants: dict[Hashable, Value], canon: dict[Value, Va
                 doubled |= canon[v] is not v
         if doubled:
             node.set_inputs(None if v is None else canon.get(v, v) for v in node.inputs)
-        if node.op in RANDOM or node.domain not in PURE or bodies(node):
+        if node.op in RANDOM or node.domain not in PURE or node.bodies:
             continue
         key = (node.op, node.domain, node.since, node.inputs)
         rivals = seen.get(key)

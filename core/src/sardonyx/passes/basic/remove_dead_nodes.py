@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sardonyx.ir.graph import Graph, Value
-from sardonyx.passes.levels import bodies, levels
 from sardonyx.passes.match import is_needed
 
 __all__ = ["remove_dead_nodes"]
@@ -11,7 +10,7 @@ __all__ = ["remove_dead_nodes"]
 
 def remove_dead_nodes(graph: Graph) -> int:
     """Remove unneeded nodes from the graph and its bodies; returns how many."""
-    results = {v for level in levels(graph) for v in level.outputs}
+    results = {v for level in graph.walk_graphs() for v in level.outputs}
     return _remove(graph, results)
 
 
@@ -20,11 +19,11 @@ def _remove(graph: Graph, results: set[Value]) -> int:
     dead = []
     for node in reversed(graph.nodes):
         if is_needed(node, results):
-            for body in bodies(node):
+            for body in node.bodies:
                 count += _remove(body, results)
             continue
         node.set_inputs(())
-        for body in bodies(node):
+        for body in node.bodies:
             body.remove(list(body.nodes))
         dead.append(node)
     if dead:

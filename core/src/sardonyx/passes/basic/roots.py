@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Graph, Node, Value
+from sardonyx.ir.names import fresh_name
 from sardonyx.ir.schema import newest
 from sardonyx.ir.types import Dim, TensorType
 from sardonyx.passes.edit import constant
@@ -68,11 +69,7 @@ class Roots:
         return out
 
     def _node(self, op: str, inputs: list[Value | None], attrs: dict[str, int], symbol: str, rank: int) -> Node:
-        name, count = f"{symbol}/{op}", 1
-        while name in self.names:
-            count += 1
-            name = f"{symbol}/{op}_{count}"
-        self.names.add(name)
+        name = fresh_name(f"{symbol}/{op}", self.names)
         out = Value(name, TensorType(INT64, (1,) * rank))
         node = Node(op, inputs, [out], attrs, since=newest("", op) or 1, name=name)
         self.new.append(node)

@@ -8,6 +8,7 @@ from typing import Any
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import from_onnx
+from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.attention.core import (
     attend,
     merge_heads,
@@ -163,45 +164,7 @@ def _attend_and_show(
     return y, shown
 
 
-@ops.add("Attention", since=24)
-def attention_24(
-    xp: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    attn_mask: Any = None,
-    past_key: Any = None,
-    past_value: Any = None,
-    nonpad_kv_seqlen: Any = None,
-    *,
-    is_causal: int = 0,
-    kv_num_heads: int | None = None,
-    q_num_heads: int | None = None,
-    qk_matmul_output_mode: int = 0,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    softmax_precision: int | None = None,
-    n_outputs: int = 4,
-) -> _Outputs:
-    """Attention without windows."""
-    return attention(
-        xp,
-        q,
-        k,
-        v,
-        attn_mask,
-        past_key,
-        past_value,
-        nonpad_kv_seqlen,
-        is_causal=is_causal,
-        kv_num_heads=kv_num_heads,
-        q_num_heads=q_num_heads,
-        qk_matmul_output_mode=qk_matmul_output_mode,
-        scale=scale,
-        softcap=softcap,
-        softmax_precision=softmax_precision,
-        n_outputs=n_outputs,
-    )
+attention_24 = ops.add("Attention", since=24)(older(attention, without=("left_window_size", "right_window_size")))
 
 
 @ops.add("Attention", since=23)

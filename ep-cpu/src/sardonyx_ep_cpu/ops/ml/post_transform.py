@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import InvalidInput
+from sardonyx_ep_cpu.ops.elementwise.activations import sigmoid
 
-__all__ = ["check_transform", "logistic", "post_transform", "two_columns"]
-
-
-def logistic(xp: Any, x: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x)) without overflow."""
-    e = xp.exp(-xp.abs(x))
-    return xp.where(x < 0, e, xp.ones((), x.dtype)) / (1 + e)
+__all__ = ["check_transform", "post_transform", "two_columns"]
 
 
 def probit(xp: Any, x: np.ndarray) -> np.ndarray:
@@ -48,7 +43,7 @@ def softmax_zero(xp: Any, x: np.ndarray) -> np.ndarray:
     return e
 
 
-_TRANSFORMS = {"NONE": None, "LOGISTIC": logistic, "SOFTMAX": softmax, "SOFTMAX_ZERO": softmax_zero, "PROBIT": probit}
+_TRANSFORMS = {"NONE": None, "LOGISTIC": sigmoid, "SOFTMAX": softmax, "SOFTMAX_ZERO": softmax_zero, "PROBIT": probit}
 
 
 def check_transform(name: str) -> str:
@@ -76,7 +71,7 @@ def two_columns(xp: Any, score: np.ndarray, name: str, *, probability: bool) -> 
     check_transform(name)
     if name == "LOGISTIC":
         out[:, 0] = -score
-        return logistic(xp, out)
+        return sigmoid(xp, out)
     if name == "PROBIT":
         out[:, 1] = probit(xp, score)
         out[:, 0] = -out[:, 1]

@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import InvalidInput
+from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.ml.ensemble import Ensemble, classify, regress
 from sardonyx_ep_cpu.ops.ml.inputs import label_array
 from sardonyx_ep_cpu.ops.ml.post_transform import check_transform
@@ -39,37 +40,6 @@ def _prepare_regressor(xp: Any, inputs: list, attrs: dict[str, Any]) -> Ensemble
     )
 
 
-@ops.add("TreeEnsembleRegressor", since=1, prepare=_prepare_regressor)
-def tree_ensemble_regressor_1(
-    xp,
-    x,
-    *,
-    aggregate_function="SUM",
-    base_values=None,
-    n_targets=None,
-    nodes_falsenodeids=None,
-    nodes_featureids=None,
-    nodes_hitrates=None,
-    nodes_missing_value_tracks_true=None,
-    nodes_modes=None,
-    nodes_nodeids=None,
-    nodes_treeids=None,
-    nodes_truenodeids=None,
-    nodes_values=None,
-    post_transform="NONE",
-    target_ids=None,
-    target_nodeids=None,
-    target_treeids=None,
-    target_weights=None,
-    prepared: Ensemble,
-) -> np.ndarray:
-    """Rows [N, F] -> float32 [N, n_targets]: the leaves' weights aggregated over the trees, plus base_values, transformed.
-
-    NaN goes the way of nodes_missing_value_tracks_true, but satisfies BRANCH_NEQ, as in onnxruntime.
-    """
-    return regress(xp, x, prepared, post_transform).astype(xp.float32, copy=False)
-
-
 @ops.add("TreeEnsembleRegressor", since=3, prepare=_prepare_regressor)
 def tree_ensemble_regressor_3(
     xp,
@@ -98,8 +68,19 @@ def tree_ensemble_regressor_3(
     target_weights_as_tensor=None,
     prepared: Ensemble,
 ) -> np.ndarray:
-    """TreeEnsembleRegressor-1, with thresholds, weights and base values also as tensors of doubles."""
+    """Rows [N, F] -> float32 [N, n_targets]: the leaves' weights aggregated over the trees, plus base_values, transformed.
+
+    NaN goes the way of nodes_missing_value_tracks_true, but satisfies BRANCH_NEQ, as in onnxruntime.
+    """
     return regress(xp, x, prepared, post_transform).astype(xp.float32, copy=False)
+
+
+ops.add("TreeEnsembleRegressor", since=1, prepare=_prepare_regressor)(
+    older(
+        tree_ensemble_regressor_3,
+        without=("base_values_as_tensor", "nodes_hitrates_as_tensor", "nodes_values_as_tensor", "target_weights_as_tensor"),
+    )
+)
 
 
 def _prepare_classifier(xp: Any, inputs: list, attrs: dict[str, Any]) -> Ensemble:
@@ -108,37 +89,6 @@ def _prepare_classifier(xp: Any, inputs: list, attrs: dict[str, Any]) -> Ensembl
     labels = label_array(attrs.get("classlabels_int64s"), attrs.get("classlabels_strings"))
     check_transform(attrs.get("post_transform", "NONE"))
     return Ensemble.build(nodes, leaves, labels.size, "SUM", base=base, double=double or double_base, labels=labels)
-
-
-@ops.add("TreeEnsembleClassifier", since=1, prepare=_prepare_classifier)
-def tree_ensemble_classifier_1(
-    xp,
-    x,
-    *,
-    base_values=None,
-    class_ids=None,
-    class_nodeids=None,
-    class_treeids=None,
-    class_weights=None,
-    classlabels_int64s=None,
-    classlabels_strings=None,
-    nodes_falsenodeids=None,
-    nodes_featureids=None,
-    nodes_hitrates=None,
-    nodes_missing_value_tracks_true=None,
-    nodes_modes=None,
-    nodes_nodeids=None,
-    nodes_treeids=None,
-    nodes_truenodeids=None,
-    nodes_values=None,
-    post_transform="NONE",
-    prepared: Ensemble,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows [N, F] -> the labels [N] of the highest scores among the classes voted for, and all scores float32 [N, E].
-
-    The scores are the sums of the leaves' weights plus base_values, transformed; `classify` tells of one or two classes.
-    """
-    return classify(xp, x, prepared, post_transform)
 
 
 @ops.add("TreeEnsembleClassifier", since=3, prepare=_prepare_classifier)
@@ -169,8 +119,19 @@ def tree_ensemble_classifier_3(
     post_transform="NONE",
     prepared: Ensemble,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """TreeEnsembleClassifier-1, with thresholds, weights and base values also as tensors of doubles."""
+    """Rows [N, F] -> the labels [N] of the highest scores among the classes voted for, and all scores float32 [N, E].
+
+    The scores are the sums of the leaves' weights plus base_values, transformed; `classify` tells of one or two classes.
+    """
     return classify(xp, x, prepared, post_transform)
+
+
+ops.add("TreeEnsembleClassifier", since=1, prepare=_prepare_classifier)(
+    older(
+        tree_ensemble_classifier_3,
+        without=("base_values_as_tensor", "class_weights_as_tensor", "nodes_hitrates_as_tensor", "nodes_values_as_tensor"),
+    )
+)
 
 
 def _prepare_ensemble(xp: Any, inputs: list, attrs: dict[str, Any]) -> Ensemble:

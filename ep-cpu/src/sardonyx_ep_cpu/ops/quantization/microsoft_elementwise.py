@@ -14,7 +14,7 @@ from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.elementwise.activations import sigmoid
 from sardonyx_ep_cpu.ops.elementwise.rectifiers import leaky_relu
 from sardonyx_ep_cpu.ops.quantization.linear import dequantize_tensor, quantize_tensor
-from sardonyx_ep_cpu.ops.quantization.rounding import dequantize, quantize
+from sardonyx_ep_cpu.ops.quantization.one_scale import from_real, to_real
 
 __all__ = ["ops"]
 
@@ -41,14 +41,14 @@ def _checked(axis, scale):
 
 @ops.add("QLinearAdd")
 def qlinear_add(xp, a, a_scale, a_zero_point, b, b_scale, b_zero_point, c_scale, c_zero_point=None):
-    total = _real(xp, a, a_scale, a_zero_point) + _real(xp, b, b_scale, b_zero_point)
-    return _quantized(xp, total, c_scale, c_zero_point, a.dtype)
+    total = to_real(xp, a, a_scale, a_zero_point) + to_real(xp, b, b_scale, b_zero_point)
+    return from_real(xp, total, c_scale, c_zero_point, a.dtype)
 
 
 @ops.add("QLinearMul")
 def qlinear_mul(xp, a, a_scale, a_zero_point, b, b_scale, b_zero_point, c_scale, c_zero_point=None):
-    result = _real(xp, a, a_scale, a_zero_point) * _real(xp, b, b_scale, b_zero_point)
-    return _quantized(xp, result, c_scale, c_zero_point, a.dtype)
+    result = to_real(xp, a, a_scale, a_zero_point) * to_real(xp, b, b_scale, b_zero_point)
+    return from_real(xp, result, c_scale, c_zero_point, a.dtype)
 
 
 @ops.add("QLinearSigmoid")
@@ -77,18 +77,10 @@ def qlinear_where(xp, condition, x, x_scale, x_zero_point, y, y_scale, y_zero_po
     return xp.where(condition, x, _requantized(xp, y, y_scale, y_zero_point, z_scale, z_zero_point))
 
 
-def _real(xp, x, scale, zero):
-    return dequantize(xp, x, scale.reshape(()), None if zero is None else zero.reshape(()), xp.float32)
-
-
-def _quantized(xp, real, scale, zero, dtype):
-    return quantize(xp, real, scale.reshape(()), None if zero is None else zero.reshape(()), dtype)
-
-
 def _mapped(xp: Any, x: Any, x_scale: Any, x_zero: Any, y_scale: Any, y_zero: Any, function: Callable[[Any], Any] | None = None) -> Any:
     codes = xp.arange(256, dtype=xp.uint8).view(x.dtype)
-    real = _real(xp, codes, x_scale, x_zero)
-    table = _quantized(xp, real if function is None else function(real), y_scale, y_zero, x.dtype)
+    real = to_real(xp, codes, x_scale, x_zero)
+    table = from_real(xp, real if function is None else function(real), y_scale, y_zero, x.dtype)
     return xp.take(table, x.view(xp.uint8))
 
 

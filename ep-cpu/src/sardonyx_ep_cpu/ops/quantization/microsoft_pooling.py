@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
-from sardonyx_ep_cpu.ops.quantization.rounding import dequantize, quantize
+from sardonyx_ep_cpu.ops.quantization.one_scale import from_real, to_real
 from sardonyx_ep_cpu.ops.softmax.softmax import softmax, softmax_1
 from sardonyx_ep_cpu.ops.spatial.average_pool import average_pool
 from sardonyx_ep_cpu.ops.spatial.max_pool import max_pool
@@ -35,8 +35,8 @@ def qlinear_average_pool(
     """AveragePool of X [N, C, *D], or [N, *D, C] with channels_last; padding counts as real zeros if at all."""
     first = xp.moveaxis(x, -1, 1) if channels_last else x
     geometry = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "pads": pads, "strides": strides}
-    real = average_pool(xp, _real(xp, first, x_scale, x_zero_point), kernel_shape=kernel_shape, **geometry)
-    return _channels_back(xp, _quantized(xp, real, y_scale, y_zero_point, x.dtype), channels_last)
+    real = average_pool(xp, to_real(xp, first, x_scale, x_zero_point), kernel_shape=kernel_shape, **geometry)
+    return _channels_back(xp, from_real(xp, real, y_scale, y_zero_point, x.dtype), channels_last)
 
 
 @ops.add("QLinearGlobalAveragePool")
@@ -54,9 +54,9 @@ def qlinear_reduce_mean(xp, data, data_scale, data_zero_point, reduced_scale, re
 @ops.add("QLinearSoftmax")
 def qlinear_softmax(xp, x, x_scale, x_zero_point, y_scale, y_zero_point, *, axis=-1, opset):
     """Softmax along `axis`, or, for an `opset` below 13, over everything from `axis` on."""
-    real = _real(xp, x, x_scale, x_zero_point)
+    real = to_real(xp, x, x_scale, x_zero_point)
     result = softmax(xp, real, axis=axis) if opset >= 13 else softmax_1(xp, real, axis=axis)
-    return _quantized(xp, result, y_scale, y_zero_point, x.dtype)
+    return from_real(xp, result, y_scale, y_zero_point, x.dtype)
 
 
 @ops.add("NhwcMaxPool")
@@ -72,13 +72,5 @@ def _channels_back(xp, y, channels_last):
 
 
 def _mean(xp: Any, x: Any, x_scale: Any, x_zero: Any, y_scale: Any, y_zero: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
-    real = _real(xp, x, x_scale, x_zero).mean(axis=axes, keepdims=keepdims)
-    return _quantized(xp, xp.asarray(real), y_scale, y_zero, x.dtype)
-
-
-def _real(xp, x, scale, zero):
-    return dequantize(xp, x, scale.reshape(()), None if zero is None else zero.reshape(()), xp.float32)
-
-
-def _quantized(xp, real, scale, zero, dtype):
-    return quantize(xp, real, scale.reshape(()), None if zero is None else zero.reshape(()), dtype)
+    real = to_real(xp, x, x_scale, x_zero).mean(axis=axes, keepdims=keepdims)
+    return from_real(xp, xp.asarray(real), y_scale, y_zero, x.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
+from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.recurrent.activations import Activation, make_activations
 from sardonyx_ep_cpu.ops.recurrent.sequence import direction_count, initial_state, project, run_directions, run_steps
@@ -112,112 +113,10 @@ def _mix(z: Any, new: Any, h: Any) -> Any:
     return kept
 
 
-@ops.add("GRU", since=3)
-def gru_3(
-    xp: Any,
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    *,
-    activation_alpha: list[float] | None = None,
-    activation_beta: list[float] | None = None,
-    activations: list[str] | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    linear_before_reset: int = 0,
-    output_sequence: int = 0,
-) -> tuple[Any, Any]:
-    """GRU without layout; Y is computed whatever `output_sequence` says."""
-    return gru(
-        xp,
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-        linear_before_reset=linear_before_reset,
-    )
-
-
-@ops.add("GRU", since=7)
-def gru_7(
-    xp: Any,
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    *,
-    activation_alpha: list[float] | None = None,
-    activation_beta: list[float] | None = None,
-    activations: list[str] | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    linear_before_reset: int = 0,
-) -> tuple[Any, Any]:
-    """GRU without layout."""
-    return gru(
-        xp,
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-        linear_before_reset=linear_before_reset,
-    )
-
-
-@ops.add("GRU", since=1)
-def gru_1(
-    xp: Any,
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    *,
-    activation_alpha: list[float] | None = None,
-    activation_beta: list[float] | None = None,
-    activations: list[str] | None = None,
-    clip: float | None = None,
-    direction: str = "foward",
-    hidden_size: int | None = None,
-    output_sequence: int = 0,
-) -> tuple[Any, Any]:
-    """GRU that resets first; the default of `direction` is spelt as in the specification."""
-    return gru(
-        xp,
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-    )
+# Y is computed whatever `output_sequence` says. Version 1 resets first; the default of its `direction` is spelt as in the
+# specification.
+ops.add("GRU", since=7)(older(gru, without=("layout",)))
+ops.add("GRU", since=3)(older(gru, without=("layout",), ignored={"output_sequence": 0}))
+ops.add("GRU", since=1)(
+    older(gru, without=("layout", "linear_before_reset"), ignored={"output_sequence": 0}, defaults={"direction": "foward"})
+)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
+from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.recurrent.activations import Activation, make_activations
 from sardonyx_ep_cpu.ops.recurrent.sequence import direction_count, initial_state, project, run_directions, run_steps
@@ -172,84 +173,6 @@ def lstm(
     return y, y_h, y_c
 
 
-@ops.add("LSTM", since=7)
-def lstm_7(
-    xp: Any,
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    initial_c: Any = None,
-    p: Any = None,
-    *,
-    activation_alpha: list[float] | None = None,
-    activation_beta: list[float] | None = None,
-    activations: list[str] | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    input_forget: int = 0,
-) -> tuple[Any, Any, Any]:
-    """LSTM without layout."""
-    return lstm(
-        xp,
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        initial_c,
-        p,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-        input_forget=input_forget,
-    )
-
-
-@ops.add("LSTM", since=1)
-def lstm_1(
-    xp: Any,
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    initial_c: Any = None,
-    p: Any = None,
-    *,
-    activation_alpha: list[float] | None = None,
-    activation_beta: list[float] | None = None,
-    activations: list[str] | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    input_forget: int = 0,
-    output_sequence: int = 0,
-) -> tuple[Any, Any, Any]:
-    """LSTM without layout; Y is computed whatever `output_sequence` says."""
-    return lstm(
-        xp,
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        initial_c,
-        p,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-        input_forget=input_forget,
-    )
+# Y is computed whatever `output_sequence` says.
+ops.add("LSTM", since=7)(older(lstm, without=("layout",)))
+ops.add("LSTM", since=1)(older(lstm, without=("layout",), ignored={"output_sequence": 0}))

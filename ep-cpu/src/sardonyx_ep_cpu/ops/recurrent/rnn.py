@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
+from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.recurrent.activations import make_activations
 from sardonyx_ep_cpu.ops.recurrent.sequence import direction_count, initial_state, project, run_directions, run_steps
@@ -60,72 +61,6 @@ def rnn(
     return y.astype(x.dtype, copy=False), y_h.astype(x.dtype, copy=False)
 
 
-@ops.add("RNN", since=7)
-def rnn_7(
-    xp: Any,
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    *,
-    activation_alpha: list[float] | None = None,
-    activation_beta: list[float] | None = None,
-    activations: list[str] = ["Tanh", "Tanh"],  # noqa: B006
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-) -> tuple[Any, Any]:
-    """RNN without layout."""
-    return rnn(
-        xp,
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-    )
-
-
-@ops.add("RNN", since=1)
-def rnn_1(
-    xp: Any,
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    *,
-    activation_alpha: list[float] | None = None,
-    activation_beta: list[float] | None = None,
-    activations: list[str] = ["Tanh", "Tanh"],  # noqa: B006
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    output_sequence: int = 0,
-) -> tuple[Any, Any]:
-    """RNN; Y is computed whatever `output_sequence` says."""
-    return rnn(
-        xp,
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-    )
+# Y is computed whatever `output_sequence` says.
+ops.add("RNN", since=7)(older(rnn, without=("layout",)))
+ops.add("RNN", since=1)(older(rnn, without=("layout",), ignored={"output_sequence": 0}))
