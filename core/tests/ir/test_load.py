@@ -211,7 +211,7 @@ def test_body_input_that_is_an_initializer(tools):
 def test_missing_and_future_opsets(tools):
     model = tools.one_node("Relu", {"x": X}, 14)
     model.opset_import[0].version = KNOWN[""] + 7
-    assert "taken as of" in load(model).warnings[0]
+    assert "taken as of" in load(model).cautions[0]
     model.opset_import[0].version = 2**40
     assert load(model).opsets[""] == KNOWN[""]
     del model.opset_import[:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,8 +68,12 @@ class Option:
         try:
             if self.type is bool and isinstance(value, str):
                 value = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}[value.lower()]
+            if self.type is int and not isinstance(value, str):
+                value = operator.index(value)
             value = self.type(value)
-        except (KeyError, ValueError, TypeError):
+            if self.type is int and abs(value) >= 1 << 31:
+                raise ValueError(value)
+        except (KeyError, ValueError, TypeError, OverflowError):
             raise InvalidInput(f"option {name!r}: {value!r} is not a valid {self.type.__name__}") from None
         if self.choices and value not in self.choices:
             raise InvalidInput(f"option {name!r}: {value!r} is not one of {', '.join(map(str, self.choices))}")

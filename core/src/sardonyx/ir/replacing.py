@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Iterator
 from typing import BinaryIO
 
-__all__ = ["replacing"]
+from sardonyx.errors import UnwritableFile
+
+__all__ = ["refusing", "replacing", "writing"]
 
 OPEN_FILES = "/proc/self/fd"
 
@@ -40,6 +42,23 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str], what: str = "") -> Iterator[BinaryIO]:
+    """As replacing(), for a file of the caller's choice: UnwritableFile, with `what` before the path, where it cannot be written."""
+    with refusing(path, what), replacing(path) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def refusing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
+    """A block that writes `path`: what the system refuses is raised as UnwritableFile, with `what` before the path."""
+    try:
+        yield
+    except OSError as e:
+        where = f"{what} {os.fspath(path)}" if what else f"cannot write {os.fspath(path)!r}"
+        raise UnwritableFile(f"{where}: {e.strerror or e}", e) from e
 
 
 def _nameless(folder: str) -> BinaryIO | None:

@@ -12,7 +12,7 @@ from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_to_proto
 from sardonyx.ir.dtypes import STRING, to_onnx
 from sardonyx.ir.graph import Graph, Model, Node, Value
 from sardonyx.ir.proto import tensor_to_proto, type_to_proto
-from sardonyx.ir.replacing import replacing
+from sardonyx.ir.replacing import refusing, replacing
 from sardonyx.ir.schema import KNOWN, in_force, schema
 from sardonyx.ir.tensor import Tensor
 
@@ -230,23 +230,20 @@ class _DataFile:
 def save(model: Model, path: str | os.PathLike[str], *, opset: int | None = None, external: bool | None = None) -> None:
     """Write the model to `path`; weights go to `path`.data where they exceed 1 GiB in all, or by `external`.
 
-    Both files appear whole or not at all. See `to_proto` for `opset`. Raises InvalidInput where the file cannot be written
-    or is too large without external data, InvalidModel where `opset` lacks what a node does.
+    Both files appear whole or not at all. See `to_proto` for `opset`. Raises UnwritableFile where the file cannot be written,
+    InvalidInput where it is too large without external data, InvalidModel where `opset` lacks what a node does.
     """
     path = os.fspath(path)
     if external is None:
         external = _weight_bytes(model.graph) > EXTERNAL_LIMIT
     data_path = path + ".data"
-    try:
-        with contextlib.ExitStack() as stack:
-            if external:
-                file = stack.enter_context(replacing(data_path))
-                p = _to_proto(model, opset, _DataFile(file, os.path.basename(data_path)))
-            else:
-                p = _to_proto(model, opset, tensor_to_proto)
-            stack.enter_context(replacing(path)).write(_serialized(p, path))
-    except OSError as e:
-        raise InvalidInput(f"cannot write {path!r}: {e.strerror or e}") from e
+    with refusing(path), contextlib.ExitStack() as stack:
+        if external:
+            file = stack.enter_context(replacing(data_path))
+            p = _to_proto(model, opset, _DataFile(file, os.path.basename(data_path)))
+        else:
+            p = _to_proto(model, opset, tensor_to_proto)
+        stack.enter_context(replacing(path)).write(_serialized(p, path))
 
 
 def _serialized(p: Any, path: str) -> bytes:

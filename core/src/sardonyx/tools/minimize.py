@@ -13,7 +13,7 @@ import numpy as np
 from sardonyx.errors import SardonyxError
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Model, Node, Value
-from sardonyx.ir.replacing import replacing
+from sardonyx.ir.replacing import writing
 from sardonyx.ir.save import save
 from sardonyx.ir.types import TensorType
 from sardonyx.tools.difference import value_text
@@ -94,7 +94,7 @@ def write_piece(piece: Piece, path: str) -> list[str]:
         save(cut, path)
     arrays = {k: v for k, v in piece.feeds.items() if isinstance(v, np.ndarray)}
     inputs = os.path.splitext(path)[0] + ".npz"
-    with replacing(inputs) as f:
+    with writing(inputs) as f:
         write_npz(f, arrays)
     return [path, inputs]
 

@@ -6,7 +6,6 @@ import io
 import time
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from sardonyx.cli import show
 from sardonyx.cli.commands.explain import shares_text
 from sardonyx.cli.options import Choice, json_option, need_provider, session_options
-from sardonyx.errors import InvalidInput
+from sardonyx.ir.replacing import refusing, replacing
 
 __all__ = ["command"]
 
@@ -84,13 +83,12 @@ def _show_picture(pixels: np.ndarray, probabilities: np.ndarray) -> None:
 
 def _write(folder: str, model: bytes, images: np.ndarray, picture: int) -> int:
     target = Path(folder)
-    files: dict[str, Any] = {"digits.npy": images, "digit.npy": images[picture : picture + 1]}
-    try:
+    with refusing(folder, "--write"):
         target.mkdir(parents=True, exist_ok=True)
-        (target / "digits.onnx").write_bytes(model)
-        for name, array in files.items():
-            np.save(target / name, array)
-    except OSError as e:
-        raise InvalidInput(f"--write {folder}: {e.strerror}") from e
+        with replacing(target / "digits.onnx") as f:
+            f.write(model)
+        for name, array in {"digits.npy": images, "digit.npy": images[picture : picture + 1]}.items():
+            with replacing(target / name) as f:
+                np.save(f, array)
     show.line(f"wrote digits.onnx, digits.npy (ten pictures) and digit.npy (picture {picture}) to {folder}")
     return 0

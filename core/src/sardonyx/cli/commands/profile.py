@@ -11,7 +11,8 @@ import numpy as np
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.options import Choice, json_option, model_argument, session_options
-from sardonyx.cli.write_files import write_page, writing
+from sardonyx.cli.write_files import write_page
+from sardonyx.ir.replacing import refusing
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.runtime.work import Rates, measure_rates
 
@@ -52,7 +53,7 @@ def command(
     with show.status("measuring the machine"):
         rates = measure(choice)
     if trace:
-        with writing("--trace", trace):
+        with refusing(trace, "--trace"):
             profile.save(trace)
     if html:
         write_page(html, profile.to_html(title=Path(model).name))
