@@ -158,7 +158,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes stdout once more when it ends
+        _drop_stdout()
         return 1
     except (click.Abort, KeyboardInterrupt):
         show.error("interrupted")
@@ -166,7 +166,24 @@ def _run(arguments: Sequence[str] | None) -> int:
     except Exception as e:
         if os.environ.get("SARDONYX_DEBUG", "0") not in ("", "0"):
             raise
-        return _report(e)
+        return _report(_of_stdout(e) or e)
+
+
+def _drop_stdout() -> None:
+    """What is still to go to stdout is dropped; the interpreter flushes it once more when it ends."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter's own from now on
+
+
+def _of_stdout(e: Exception) -> Exception | None:
+    """The error to report where `e` is that stdout takes no more, as on a full disk."""
+    if not isinstance(e, OSError) or isinstance(e, SardonyxError):
+        return None
+    try:
+        sys.stdout.flush()
+    except OSError as full:
+        _drop_stdout()
+        return SardonyxError(f"cannot write to stdout: {full.strerror or full}")
+    return None
 
 
 def _report(e: Exception) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sardonyx.errors import InvalidInput, InvalidModel, SardonyxError, UnreadableModel
+from sardonyx.errors import InvalidInput, InvalidModel, InvalidType, SardonyxError, UnreadableModel
 from sardonyx.ir import wire
 from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Model
 from sardonyx.ir.proto import Files, checked_shape, dtype_of, mapped, tensor_from_proto, type_from_proto
-from sardonyx.ir.schema import KNOWN
+from sardonyx.ir.schema import FOREIGN, KNOWN
 from sardonyx.ir.scope import domain_of
 from sardonyx.ir.tensor import Tensor
 
@@ -95,7 +95,7 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
             raise
         except Exception as e:
             raise InvalidModel(f"the given ModelProto cannot be copied: {e}") from e
-    raise InvalidInput(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+    raise InvalidType(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
 
 
 def map_file(path: str) -> Any:
@@ -188,7 +188,7 @@ def _readable(s: Any) -> str:
 def _opsets(proto: Any, cautions: list[str]) -> dict[str, int]:
     """Domain -> imported version. A file that imports none (IR version < 3) means opset 1."""
     opsets = {domain_of(o.domain): o.version for o in proto.opset_import}
-    for domain, newest in KNOWN.items():
+    for domain, newest in (KNOWN | dict.fromkeys(FOREIGN, 1)).items():
         version, name = opsets.get(domain, 1), domain or "ai.onnx"
         if version < 1:
             raise InvalidModel(f"the model imports version {version} of the operator set {name!r}; versions start at 1")

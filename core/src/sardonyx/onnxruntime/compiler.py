@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sardonyx.errors import InvalidType
 from sardonyx.ir.replacing import replacing
 from sardonyx.onnxruntime import external_data
 from sardonyx.onnxruntime.enums import OrtCompileApiFlags
@@ -86,7 +87,7 @@ class ModelCompiler:
         get_initializer_location_func: Callable[..., Any] | None = None,
     ):
         if not isinstance(input_model_path_or_bytes, (str, os.PathLike, bytes)):
-            raise TypeError(f"Unable to load from type '{type(input_model_path_or_bytes)}': give a path or bytes")
+            raise InvalidType(f"Unable to load from type '{type(input_model_path_or_bytes)}': give a path or bytes")
         if not input_model_path_or_bytes:
             raise ValueError("the path or bytes of the model are empty")
         if external_initializers_file_path and get_initializer_location_func is not None:

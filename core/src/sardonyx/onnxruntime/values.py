@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, InvalidType
 from sardonyx.onnxruntime.devices import OrtDevice, device_of
-from sardonyx.onnxruntime.errors import raises
+from sardonyx.onnxruntime.errors import WrongObject, raises
 from sardonyx.runtime import ortvalue
 from sardonyx.runtime.dlpack import from_dlpack
 
 if TYPE_CHECKING:
     from sardonyx.onnxruntime.sparse import SparseTensor
 
-__all__ = ["OrtValue", "OrtValueVector", "copy_tensors"]
+__all__ = ["OrtValue", "OrtValueVector", "copy_tensors", "ortvalue_of"]
 
 
 class OrtValue(ortvalue.OrtValue):
@@ -139,8 +139,15 @@ class OrtValue(ortvalue.OrtValue):
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:  # type: ignore[override]
         """Copy an array or another tensor of the same shape and dtype into this tensor's memory."""
         if not isinstance(data, (np.ndarray, OrtValue)):
-            raise TypeError(f"give a numpy array or an OrtValue, not {type(data).__name__}")
+            raise InvalidType(f"give a numpy array or an OrtValue, not {type(data).__name__}")
         super().update_inplace(data if isinstance(data, np.ndarray) else data.numpy())
+
+
+def ortvalue_of(what: str, value: Any) -> OrtValue:
+    """An OrtValue that a caller gives; WrongObject, which is also an AttributeError, for another object."""
+    if not isinstance(value, OrtValue):
+        raise WrongObject(f"{what} is an OrtValue, not {type(value).__name__}")
+    return value
 
 
 class OrtValueVector(list[OrtValue]):

@@ -43,7 +43,7 @@ def flag(what: str, value: Any) -> bool:
 
 
 def whole(what: str, value: Any, *, least: int | None = None, bits: int = 32) -> int:
-    """A whole number that fits a signed integer of so many bits, `least` or more."""
+    """A whole number, `least` or more, that fits a signed integer of so many bits; InvalidType for one that does not."""
     try:
         n = operator.index(value)
     except TypeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,12 +50,13 @@ def _pairs(names: Any, options: Any) -> list[tuple[str, dict[str, Any]]]:
     if isinstance(names, str):
         raise InvalidType(f"providers is a list, e.g. [{names!r}]")
     form = "a list of names or (name, options) pairs, in order of preference"
-    items = list(arguments.instance("providers", names, (list, tuple), form))
-    more = list(arguments.instance("provider_options", () if options is None else options, (list, tuple), "a list of dicts"))
+    items: list[Any] = list(arguments.instance("providers", names, (list, tuple), form))
+    more: list[Any] = list(arguments.instance("provider_options", () if options is None else options, (list, tuple), "a list of dicts"))
     if len(more) > len(items):
         raise InvalidInput(f"provider_options has {len(more)} entries for {len(items)} providers: one for each")
     pairs: list[tuple[str, dict[str, Any]]] = []
-    for item, extra in itertools.zip_longest(items, more, fillvalue={}):
+    more += [{}] * (len(items) - len(more))
+    for item, extra in zip(items, more, strict=True):
         name, given = item if isinstance(item, (tuple, list)) and len(item) == 2 else (item, {})
         if not isinstance(name, str):
             raise InvalidType(f"providers is {form}, e.g. ['cpu'] or [('cpu', {{}})]; {arguments.shown(item)} is neither")

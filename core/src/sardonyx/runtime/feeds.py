@@ -166,7 +166,8 @@ def check_feeds(inputs: list[Feed], given: Mapping[str, Any]) -> list[Any]:
         raise
     unknown = [n for n in given if n not in {f.name for f in inputs}]
     if unknown:
-        raise InvalidInput(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in inputs]}")
+        kind = InvalidInput if isinstance(unknown[0], str) else InvalidType
+        raise kind(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in inputs]}")
     return feeds
 
 

@@ -217,7 +217,9 @@ class SessionOptions(CheckedOptions):
                 content = memoryview(buffer).cast("B")
             except TypeError as e:
                 raise InvalidType(f"{what} is bytes or another contiguous buffer, not {type(buffer).__name__}: {e}") from None
-            if arguments.whole(f"the length of {what}", length, least=0, bits=64) > len(content):
+            if arguments.whole(f"the length of {what}", length, bits=64) < 0:
+                raise InvalidType(f"the length of {what} is a number of bytes, not {length}")
+            if length > len(content):
                 raise InvalidInput(f"{what} has {len(content)} bytes, less than the {length} that are said to be in it")
             self._external[name] = content[:length]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import InvalidInput, SardonyxError
-from sardonyx.runtime import discovery
+from sardonyx.runtime import arguments, discovery
 from sardonyx.runtime.options import GraphOptimizationLevel, SessionOptions, default_threads
 from sardonyx.runtime.session import InferenceSession
 
@@ -192,7 +192,7 @@ CHOICES = "onnxruntime[:PROVIDER], openvino[:bf16], onnx.reference, sardonyx[:EP
 
 def known_engine(spec: str) -> None:
     """Raise InvalidInput for an engine nobody knows, ProviderError for a provider that cannot be used here."""
-    if spec.partition(":")[0] in ENGINES:
+    if arguments.text("an engine", spec).partition(":")[0] in ENGINES:
         return
     for ep in _providers(spec) or ():
         try:

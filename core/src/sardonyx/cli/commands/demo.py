@@ -12,7 +12,7 @@ import numpy as np
 
 from sardonyx.cli import show
 from sardonyx.cli.commands.explain import shares_text
-from sardonyx.cli.options import Choice, json_option, need_provider, session_options
+from sardonyx.cli.options import Choice, Command, json_option, need_provider, session_options
 from sardonyx.ir.replacing import refusing, replacing
 
 __all__ = ["command"]
@@ -26,7 +26,7 @@ Examples:
 INK = " .:-=+*#%@"
 
 
-@click.command("demo", epilog=EXAMPLE)
+@click.command("demo", cls=Command, epilog=EXAMPLE)
 @click.option("--picture", type=click.IntRange(0, 9), default=7, metavar="N", help="Which of the ten pictures, 0 to 9 (default 7).")
 @click.option("--write", metavar="FOLDER", help="Write digits.onnx, digits.npy and digit.npy there, to try the other commands on.")
 @session_options

@@ -10,7 +10,7 @@ import numpy as np
 
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
-from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.cli.options import Choice, Command, json_option, model_argument, session_options
 from sardonyx.cli.write_files import write_page
 from sardonyx.ir.replacing import refusing
 from sardonyx.runtime.session import InferenceSession
@@ -27,7 +27,7 @@ Examples:
 """
 
 
-@click.command("profile", epilog=EXAMPLE)
+@click.command("profile", cls=Command, epilog=EXAMPLE)
 @model_argument
 @input_options
 @click.option("--runs", type=click.IntRange(min=1), default=10, metavar="N", help="Runs to measure (default 10).")
