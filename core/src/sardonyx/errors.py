@@ -40,13 +40,13 @@ class InvalidType(InvalidInput, TypeError):
 
 
 class UnwritableFile(InvalidInput, OSError):
-    """A file cannot be written: no such folder, no right, no space. `errno`, `strerror` and `filename` are the system's."""
+    """A file cannot be written: no such folder, no right, no space. `filename` is the file, `errno` and `strerror` the system's."""
 
-    def __init__(self, message: str, error: OSError | None = None):
+    def __init__(self, message: str, filename: str | None = None, error: OSError | None = None):
         super().__init__(message)
-        self.message = message
+        self.message, self.filename = message, filename
         if error is not None:
-            self.errno, self.strerror, self.filename = error.errno, error.strerror, error.filename
+            self.errno, self.strerror = error.errno, error.strerror
 
     def __str__(self) -> str:
         return self.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import logging
 import os
@@ -35,6 +36,7 @@ COMMANDS = {
     "conformance": "Run the conformance suite on an execution provider.",
 }
 INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 logger = logging.getLogger("sardonyx")
 
 
@@ -175,15 +177,11 @@ def _drop_stdout() -> None:
 
 
 def _of_stdout(e: Exception) -> Exception | None:
-    """The error to report where `e` is that stdout takes no more, as on a full disk."""
-    if not isinstance(e, OSError) or isinstance(e, SardonyxError):
+    """The error to report where `e` is that stdout takes no more, as on a full disk: files that options name are named in theirs."""
+    if not isinstance(e, OSError) or isinstance(e, SardonyxError) or e.filename is not None or e.errno not in FULL:
         return None
-    try:
-        sys.stdout.flush()
-    except OSError as full:
-        _drop_stdout()
-        return SardonyxError(f"cannot write to stdout: {full.strerror or full}")
-    return None
+    _drop_stdout()
+    return SardonyxError(f"cannot write to stdout: {e.strerror}")
 
 
 def _report(e: Exception) -> int:

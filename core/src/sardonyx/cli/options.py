@@ -32,6 +32,8 @@ __all__ = [
 
 INSTALL = "pip install sardonyx-ep-cpu (in a checkout: pip install ./ep-cpu)"
 
+THREADS = click.IntRange(0, (1 << 31) - 1)
+
 
 class FiniteRange(click.FloatRange):
     """A number in a range, neither NaN nor infinite: comparisons with NaN say neither that something differs nor that it is the same."""
@@ -142,7 +144,7 @@ OPTIONS = (
     listed("--ep", metavar="NAMES", help="Providers in order of preference, e.g. native,cpu (default: all, by priority)."),
     click.option("--ep-option", multiple=True, metavar="EP.KEY=VALUE", help="An option of a provider; `sardonyx providers -v` lists them."),
     click.option("--strict", is_flag=True, help="Fail if a node cannot run on the providers of --ep."),
-    click.option("--threads", type=click.IntRange(min=0), default=0, metavar="N", help="Threads for one operator (0: all usable cores)."),
+    click.option("--threads", type=THREADS, default=0, metavar="N", help="Threads for one operator (0: all usable cores)."),
     click.option("--level", type=click.Choice(["none", "basic", "extended", "all"]), default="all", help="How much to optimize."),
 )
 

@@ -56,12 +56,14 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One provider option: its type, default and meaning. Values may arrive as text and are converted."""
+    """One provider option: its type, default and meaning. Values may arrive as text and are converted. Numbers are `least` or
+    more, and whole ones fit 32 bits."""
 
     type: type
     default: Any
     help: str = ""
     choices: tuple[Any, ...] = ()
+    least: float | None = None
 
     def convert(self, name: str, value: Any) -> Any:
         """`value` as this option's type, or InvalidInput naming what is valid."""
@@ -75,6 +77,8 @@ class Option:
                 raise ValueError(value)
         except (KeyError, ValueError, TypeError, OverflowError):
             raise InvalidInput(f"option {name!r}: {value!r} is not a valid {self.type.__name__}") from None
+        if self.least is not None and not value >= self.least:
+            raise InvalidInput(f"option {name!r}: {value!r} is less than {self.least:g}")
         if self.choices and value not in self.choices:
             raise InvalidInput(f"option {name!r}: {value!r} is not one of {', '.join(map(str, self.choices))}")
         return value

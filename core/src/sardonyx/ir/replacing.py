@@ -57,8 +57,9 @@ def refusing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        where = f"{what} {os.fspath(path)}" if what else f"cannot write {os.fspath(path)!r}"
-        raise UnwritableFile(f"{where}: {e.strerror or e}", e) from e
+        name = os.fspath(path)
+        where = f"{what} {name}" if what else f"cannot write {name!r}"
+        raise UnwritableFile(f"{where}: {e.strerror or e}", name, e) from e
 
 
 def _nameless(folder: str) -> BinaryIO | None:

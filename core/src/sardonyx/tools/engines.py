@@ -194,6 +194,8 @@ def known_engine(spec: str) -> None:
     """Raise InvalidInput for an engine nobody knows, ProviderError for a provider that cannot be used here."""
     if arguments.text("an engine", spec).partition(":")[0] in ENGINES:
         return
+    if not spec:
+        raise InvalidInput(f"the name of an engine is empty: an engine is {CHOICES}")
     for ep in _providers(spec) or ():
         try:
             discovery.find(ep)
