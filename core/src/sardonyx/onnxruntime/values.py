@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.errors import InvalidInput, InvalidType
 from sardonyx.onnxruntime.devices import OrtDevice, device_of
 from sardonyx.onnxruntime.errors import WrongObject, raises
-from sardonyx.runtime import ortvalue
+from sardonyx.runtime import arguments, ortvalue
 from sardonyx.runtime.dlpack import from_dlpack
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class OrtValue(ortvalue.OrtValue):
     ) -> OrtValue:
         """An uninitialised tensor; `element_type` is a numpy dtype or a code of ONNX."""
         device, device_id = device_of(device_type, device_id)
+        if isinstance(element_type, int):
+            arguments.whole("element_type", element_type)
         made = ortvalue.OrtValue.ortvalue_from_shape_and_type(shape, element_type, device, device_id)
         return cls.of(made.numpy(), device, device_id)
 

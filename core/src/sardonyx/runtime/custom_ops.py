@@ -38,11 +38,14 @@ def custom_ops_of(source: Any) -> list[CustomOp]:
             source = importlib.import_module(name)
         except Exception as e:
             raise InvalidInput(f"custom operators of {name!r}: the module cannot be imported: {type(e).__name__}: {e}") from e
-    if not isinstance(source, (list, tuple, ModuleType)):
+    if isinstance(source, ModuleType):
+        found = [v for v in vars(source).values() if isinstance(v, CustomOp)]
+    elif isinstance(source, (list, tuple)) and all(isinstance(op, CustomOp) for op in source):
+        found = list(source)
+    else:
         form = "what @sardonyx.custom_op makes, a list of such, a module, or the name of a module"
         raise InvalidType(f"the source of custom operators is {form}, not {type(source).__name__} {arguments.shown(source)}")
-    found = list(source) if isinstance(source, (list, tuple)) else [v for v in vars(source).values() if isinstance(v, CustomOp)]
-    if not found or not all(isinstance(op, CustomOp) for op in found):
+    if not found:
         raise InvalidInput(f"{source!r} has no custom operators: decorate functions with @sardonyx.custom_op(domain, name, dtypes=[...])")
     return found
 
