@@ -106,8 +106,6 @@ CALLS = {
     "providers": lambda ort, s, v: s.set_providers(v),
     "severity": lambda ort, s, v: ort.set_default_logger_severity(v),
     "verbosity": lambda ort, s, v: ort.set_default_logger_verbosity(v),
-    "seed": lambda ort, s, v: ort.set_seed(v),
-    "intra_op_num_threads of all": lambda ort, s, v: ort.set_global_thread_pool_sizes(v, 1),
 }
 
 
@@ -160,3 +158,42 @@ def test_the_same_is_refused(both, name):
         if isinstance(got, (TypeError, AttributeError, KeyError, MemoryError)) and not isinstance(got, SardonyxError):
             wrong.append((label, "an error of Python's alone", got))
     assert wrong == []
+
+
+@pytest.mark.parametrize("value", ["object", "huge", "NaN", "fraction", "name", "None"])
+def test_what_holds_for_the_process_is_a_whole_number(ort, value):
+    for call in (ort.set_seed, lambda v: ort.set_global_thread_pool_sizes(v, 1), lambda v: ort.set_global_thread_pool_sizes(1, v)):
+        with pytest.raises(TypeError):
+            call(VALUES[value])
+
+
+def test_names_of_passes_that_sardonyx_does_not_have(ort, add, caplog):
+    with caplog.at_level("WARNING", "sardonyx"):
+        ort.InferenceSession(add, disabled_optimizers=["ConstantFolding", "fold_constants"])
+    said = [r.getMessage() for r in caplog.records]
+    assert len(said) == (0 if ort is onnxruntime else 1)
+    assert all("'ConstantFolding', which has no effect" in text for text in said)
+
+
+def test_sizes_and_threads_below_zero_mean_the_default(ort, add, caplog):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = -1
+    if ort is not onnxruntime:
+        assert options.threads == ort.SessionOptions().threads
+        options.add_free_dimension_override_by_name("n", -1)
+        assert "override of 'n' has no effect: its size is -1" in caplog.text
+    session = ort.InferenceSession(add, options)
+    assert session.get_inputs()[0].shape == ["n", 2]
+    np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + X)
+
+
+def test_a_severity_that_there_is_not(ort, add):
+    options = ort.SessionOptions()
+    options.log_severity_level = 17
+    with pytest.raises(RuntimeError, match=r"(?i)severity level"):
+        ort.InferenceSession(add, options)
+
+
+def test_no_memory_for_a_tensor(ort):
+    with pytest.raises(MemoryError):
+        ort.OrtValue.ortvalue_from_shape_and_type([10**15], np.float32)
