@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import operator
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,10 +69,12 @@ class Option:
     def convert(self, name: str, value: Any) -> Any:
         """`value` as this option's type, or InvalidInput naming what is valid."""
         try:
-            if self.type is bool and isinstance(value, str):
-                value = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}[value.lower()]
-            if self.type is int and not isinstance(value, str):
+            if self.type is bool:
+                value = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}[str(value).lower()]
+            elif self.type is int and not isinstance(value, str):
                 value = operator.index(value)
+            elif self.type is str and not isinstance(value, (str, int, float, os.PathLike)):
+                raise TypeError(value)
             value = self.type(value)
             if self.type is int and abs(value) >= 1 << 31:
                 raise ValueError(value)
