@@ -160,7 +160,7 @@ def test_an_unknown_name_lists_the_known(register):
 INFO = ProviderInfo(
     name="p",
     create=Provider,
-    options={"n": Option(int, 4, least=0), "fast": Option(bool, True), "mode": Option(str, "a", choices=("a", "b"))},
+    options={"n": Option(int, 4, least=0, most=99), "fast": Option(bool, True), "mode": Option(str, "a", choices=("a", "b"))},
 )
 
 
@@ -178,6 +178,7 @@ def test_options_are_converted_and_completed():
         ({"n": float("inf")}, "option 'n': inf is not a valid int"),
         ({"n": 10**30}, "is not a valid int"),
         ({"n": -1}, "option 'n': -1 is less than 0"),
+        ({"n": "100"}, "option 'n': 100 is more than 99"),
         ({"n": None}, "option 'n': None is not a valid int"),
         ({"fast": [0]}, "is not a valid bool"),
         ({"mode": ["a"]}, "is not a valid str"),

@@ -58,13 +58,14 @@ class Unavailable:
 @dataclass(frozen=True, slots=True)
 class Option:
     """One provider option: its type, default and meaning. Values may arrive as text and are converted. Numbers are `least` or
-    more, and whole ones fit 32 bits."""
+    more and `most` or less; whole ones fit 64 bits."""
 
     type: type
     default: Any
     help: str = ""
     choices: tuple[Any, ...] = ()
     least: float | None = None
+    most: float | None = None
 
     def convert(self, name: str, value: Any) -> Any:
         """`value` as this option's type, or InvalidInput naming what is valid."""
@@ -76,12 +77,14 @@ class Option:
             elif self.type is str and not isinstance(value, (str, int, float, os.PathLike)):
                 raise TypeError(value)
             value = self.type(value)
-            if self.type is int and abs(value) >= 1 << 31:
+            if self.type is int and abs(value) >= 1 << 63:
                 raise ValueError(value)
         except (KeyError, ValueError, TypeError, OverflowError):
             raise InvalidInput(f"option {name!r}: {value!r} is not a valid {self.type.__name__}") from None
         if self.least is not None and not value >= self.least:
             raise InvalidInput(f"option {name!r}: {value!r} is less than {self.least:g}")
+        if self.most is not None and not value <= self.most:
+            raise InvalidInput(f"option {name!r}: {value!r} is more than {self.most:g}")
         if self.choices and value not in self.choices:
             raise InvalidInput(f"option {name!r}: {value!r} is not one of {', '.join(map(str, self.choices))}")
         return value
