@@ -12,6 +12,7 @@ from sardonyx.errors import InternalError, SardonyxError
 onnxruntime = pytest.importorskip("onnxruntime", reason="compares with onnxruntime itself")
 X = np.ones((3, 2), np.float32)
 FEEDS = {"x": X, "y": X}
+ONE = np.zeros(1, np.int64)
 
 VALUES = {
     "object": object(),
@@ -103,6 +104,21 @@ CALLS = {
     "a dimension": lambda ort, s, v: ort.OrtValue.ortvalue_from_shape_and_type([v], np.float32),
     "element_type": lambda ort, s, v: ort.OrtValue.ortvalue_from_shape_and_type([2], v),
     "update_inplace": lambda ort, s, v: ort.OrtValue.ortvalue_from_numpy(X.copy()).update_inplace(v),
+    "model of a compiler": lambda ort, s, v: ort.ModelCompiler(ort.SessionOptions(), v),
+    "options of a compiler": lambda ort, s, v: ort.ModelCompiler(v, b"model"),
+    "parameters of an adapter": lambda ort, s, v: ort.AdapterFormat().set_parameters(v),
+    "version of an adapter": lambda ort, s, v: ort.AdapterFormat().set_adapter_version(v),
+    "add_provider": lambda ort, s, v: ort.SessionOptions().add_provider(v, {}),
+    "options of add_provider": lambda ort, s, v: ort.SessionOptions().add_provider("CPUExecutionProvider", v),
+    "add_provider_for_devices": lambda ort, s, v: ort.SessionOptions().add_provider_for_devices(v, {}),
+    "policy": lambda ort, s, v: ort.SessionOptions().set_provider_selection_policy(v),
+    "library of a provider": lambda ort, s, v: ort.register_execution_provider_library("mine", v),
+    "name of a provider's library": lambda ort, s, v: ort.register_execution_provider_library(v, "nope"),
+    "dynamic options": lambda ort, s, v: s.set_ep_dynamic_options(v),
+    "shape of a sparse tensor": lambda ort, s, v: ort.SparseTensor.sparse_coo_from_numpy(v, X[:1, 0], ONE, ort.OrtDevice.make("cpu", 0)),
+    "values of a sparse tensor": lambda ort, s, v: ort.SparseTensor.sparse_coo_from_numpy([2], v, ONE, ort.OrtDevice.make("cpu", 0)),
+    "indices of a sparse tensor": lambda ort, s, v: ort.SparseTensor.sparse_coo_from_numpy([2], ONE, v, ort.OrtDevice.make("cpu", 0)),
+    "device of a sparse tensor": lambda ort, s, v: ort.SparseTensor.sparse_coo_from_numpy([2], ONE, ONE, v),
     "providers": lambda ort, s, v: s.set_providers(v),
     "severity": lambda ort, s, v: ort.set_default_logger_severity(v),
     "verbosity": lambda ort, s, v: ort.set_default_logger_verbosity(v),

@@ -162,6 +162,8 @@ PARAMETERS = {
     "a sequence": (lambda t, v: sardonyx.OrtValue.ort_value_from_sequence(v), {"pair"}),
     "from_dlpack": (lambda t, v: sardonyx.OrtValue.from_dlpack(v), set()),
     "update_inplace": (lambda t, v: sardonyx.OrtValue.ortvalue_from_numpy(X.copy()).update_inplace(v), set()),
+    "title of a page": (lambda t, v: t.session.explain().to_html(title=v), TEXTS),
+    "title of a profile's page": (lambda t, v: Profile().to_html(title=v), TEXTS),
     "path of a profile": (lambda t, v: Profile().save(v), {"name"}),
     "severity": (lambda t, v: sardonyx.set_default_logger_severity(v), set()),
     "verbosity": (lambda t, v: sardonyx.set_default_logger_verbosity(v), {"negative"}),

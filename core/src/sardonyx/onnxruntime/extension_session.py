@@ -141,7 +141,11 @@ class ExtensionSession:
         fetch_devices: Sequence[Any],
     ) -> None:
         """As run(), with lists of OrtValues: `fetches` is filled (what it holds already is overwritten in place)."""
-        results = self.run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
+        names = arguments.names("feed_names", feed_names)
+        values = arguments.instance("feeds", feeds, (list, tuple), "a list of OrtValues")
+        if len(names) != len(values):
+            raise InvalidInput(f"{len(names)} feed_names were given for {len(values)} feeds: one for each is wanted")
+        results = self.run(fetch_names, dict(zip(names, values, strict=True)), run_options)
         for i, result in enumerate(results):
             if i < len(fetches):
                 fetches[i].update_inplace(result)
@@ -175,6 +179,7 @@ class ExtensionSession:
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Has no effect beyond checking the form: no provider has options that change after the session was made."""
+        arguments.instance("dynamic options", options, Mapping, "a dict of text to text")
         if not all(isinstance(x, str) for pair in options.items() for x in pair):
             raise InvalidType("dynamic options are a dict of text to text")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ir.dtypes import from_onnx
-from sardonyx.ir.replacing import replacing
+from sardonyx.ir.replacing import writing
 from sardonyx.onnxruntime.values import OrtValue
 
 __all__ = ["OrtExternalInitializerInfo", "externalized"]
@@ -36,7 +36,7 @@ def externalized(proto: Any, folder: str, path: Any, threshold: int, locate: Cal
                     _move(t, where)
     elif path:
         target = os.path.join(folder, os.fspath(path))
-        with replacing(target) as f:
+        with writing(target) as f:
             for t in proto.graph.initializer:
                 if len(t.raw_data) >= threshold:
                     f.write(bytes(-f.tell() % ALIGN))

@@ -15,6 +15,7 @@ from sardonyx.onnxruntime.plugins import run_file
 from sardonyx.onnxruntime.providers import CPU, KNOWN, get_available_providers
 from sardonyx.onnxruntime.values import OrtValue, ortvalue_of
 from sardonyx.runtime import arguments, discovery, options
+from sardonyx.runtime.checked_options import one_of
 
 if TYPE_CHECKING:
     from sardonyx.onnxruntime.devices import OrtEpDevice
@@ -129,15 +130,22 @@ class SessionOptions(options.SessionOptions):
     def add_provider(self, name: str, provider_options: Mapping[str, str]) -> None:
         """Add a provider to those that run the model. Raises InvalidArgument for one that is not available here, RuntimeError
         for an unknown name."""
+        arguments.text("the name of a provider", name)
+        given = arguments.instance("provider_options", provider_options, Mapping, "a dict of option -> value, both text")
+        options = {arguments.text("an option of a provider", k): arguments.text(f"the value of option {k!r}", v) for k, v in given.items()}
         if name not in get_available_providers() and name not in discovery.available():
             if name not in KNOWN:
                 raise RuntimeError(f"Unknown Provider Type: {name}")
             raise status(InvalidArgument, f"provider {name!r} is not available here; available: {', '.join(get_available_providers())}")
-        self._providers.append((name, {str(k): str(v) for k, v in provider_options.items()}))
+        self._providers.append((name, options))
 
     def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], provider_options: Mapping[str, str]) -> None:
         """Add the provider of some of get_ep_devices(), which must all be of one provider."""
-        names = {d.ep_name for d in ep_devices}
+        from sardonyx.onnxruntime.devices import OrtEpDevice
+
+        form = "a list of what get_ep_devices() gives"
+        devices = arguments.instance("ep_devices", ep_devices, (list, tuple), form)
+        names = {arguments.instance("each of ep_devices", d, OrtEpDevice, form).ep_name for d in devices}
         if len(names) != 1:
             raise status(InvalidArgument, f"give devices of one provider, not of {sorted(names) or 'none'}")
         self.add_provider(names.pop(), provider_options)
@@ -148,7 +156,7 @@ class SessionOptions(options.SessionOptions):
 
     def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
         """Choose providers by the kind of their devices where the session names none."""
-        self._policy = OrtExecutionProviderDevicePolicy(policy)
+        self._policy = OrtExecutionProviderDevicePolicy(one_of(OrtExecutionProviderDevicePolicy, "policy", policy))
 
     def set_provider_selection_policy_delegate(self, delegate: Delegate) -> None:
         """Choose providers by a function: (devices, model metadata, runtime metadata, most devices) -> devices."""

@@ -226,7 +226,7 @@ class InferenceSession(Session):
         provider_options: Sequence[dict[Any, Any]] | None = None,
         **kwargs: Any,
     ):
-        super().__init__(int(kwargs.get("enable_fallback", 1)) == 1)
+        super().__init__(arguments.whole("enable_fallback", kwargs.get("enable_fallback", 1)) == 1)
         if isinstance(path_or_bytes, (str, os.PathLike)):
             self._model_path: str | None = os.fspath(path_or_bytes)
             self._model_bytes: bytes | None = None

@@ -11,7 +11,6 @@ from sardonyx.errors import InvalidInput, InvalidType
 from sardonyx.onnxruntime.devices import OrtDevice, device_of
 from sardonyx.onnxruntime.errors import WrongObject, raises
 from sardonyx.runtime import arguments, ortvalue
-from sardonyx.runtime.dlpack import from_dlpack
 
 if TYPE_CHECKING:
     from sardonyx.onnxruntime.sparse import SparseTensor
@@ -90,10 +89,10 @@ class OrtValue(ortvalue.OrtValue):
         return cls.of(sparse_tensor, type_string=sparse_tensor.data_type())
 
     @classmethod
+    @raises(RuntimeError)
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:  # type: ignore[override]
         """A tensor that shares the memory of a DLPack exporter."""
-        array = from_dlpack(data)
-        return cls.of(array.view(np.bool_) if is_bool_tensor else array)
+        return cls.of(ortvalue.OrtValue.from_dlpack(data, is_bool_tensor).numpy())
 
     def to_dlpack(self) -> Any:
         """A DLPack capsule of the tensor."""
@@ -197,6 +196,9 @@ class OrtValueVector(list[OrtValue]):
 @raises(RuntimeError)
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
     """Copy tensors into tensors of the same dtypes and shapes."""
+    for what, tensors in (("src", src), ("dst", dst)):
+        for tensor in arguments.instance(what, tensors, (list, tuple), "a list of OrtValues"):
+            ortvalue_of(f"each of {what}", tensor)
     if len(src) != len(dst):
         raise InvalidInput(f"{len(src)} tensors cannot be copied into {len(dst)}")
     for a, b in zip(src, dst, strict=True):
