@@ -12,13 +12,16 @@ __all__ = [
     "InternalError",
     "InvalidInput",
     "InvalidModel",
+    "InvalidType",
     "NodeError",
     "NotSupported",
+    "OutOfMemory",
     "ProviderError",
     "RunCancelled",
     "RunTimeout",
     "SardonyxError",
     "UnreadableModel",
+    "UnwritableFile",
     "did_you_mean",
     "foreign",
 ]
@@ -30,6 +33,27 @@ class SardonyxError(Exception):
 
 class InvalidInput(SardonyxError, ValueError):
     """The caller did something wrong: a wrong path, feed name, dtype, rank, option."""
+
+
+class InvalidType(InvalidInput, TypeError):
+    """An argument is not of a type that is taken there."""
+
+
+class UnwritableFile(InvalidInput, OSError):
+    """A file cannot be written: no such folder, no right, no space. `filename` is the file, `errno` and `strerror` the system's."""
+
+    def __init__(self, message: str, filename: str | None = None, error: OSError | None = None):
+        super().__init__(message)
+        self.message, self.filename = message, filename
+        if error is not None:
+            self.errno, self.strerror = error.errno, error.strerror
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class OutOfMemory(SardonyxError, MemoryError):
+    """The system gives no more memory."""
 
 
 class InvalidModel(SardonyxError):
@@ -94,7 +118,7 @@ def foreign(what: str, error: Exception, kind: type[SardonyxError] = InternalErr
     is nobody's fault."""
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, MemoryError):
-        return SardonyxError(f"{what} ran out of memory: {reason}")
+        return OutOfMemory(f"{what} ran out of memory: {reason}")
     text = f"{what} failed: {reason}"
     return kind(f"{text}. This is a fault in Sardonyx: please report it" if kind is InternalError else text)
 

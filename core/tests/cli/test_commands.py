@@ -296,3 +296,18 @@ def test_doctor_says_which_variable_counts(cli, monkeypatch):
         monkeypatch.setenv(variable, str(threads))
         facts = json.loads(cli("doctor", "--json").out)["threads"]
         assert (facts["used"], facts["limited_by"]) == (threads, variable)
+
+
+def test_info_and_check_count_the_same_nodes(cli, folder):
+    x, y = (onnx.helper.make_tensor_value_info(n, 1, [2]) for n in "xy")
+    opsets = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("mine", 1)]
+    inner = [onnx.helper.make_node("Add", ["a", "a"], ["b"]), onnx.helper.make_node("Neg", ["b"], ["d"])]
+    twice = onnx.helper.make_function("mine", "Twice", ["a"], ["d"], inner, opsets[:1])
+    call = onnx.helper.make_node("Twice", ["x"], ["b"], domain="mine")
+    body = onnx.helper.make_graph([call], "body", [], [onnx.helper.make_tensor_value_info("b", 1, [2])])
+    condition = onnx.helper.make_node("Constant", [], ["c"], value=onnx.helper.make_tensor("", 9, [], [1]))
+    choice = onnx.helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
+    graph = onnx.helper.make_graph([condition, choice], "g", [x], [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, functions=[twice], ir_version=9), "nested.onnx")
+    for name, nodes in (("digits.onnx", 13), ("nested.onnx", 6)):
+        assert [json.loads(cli(command, name, "--json").out)["nodes"] for command in ("info", "check")] == [nodes, nodes]

@@ -1,7 +1,11 @@
 """A newcomer's mistake: one sentence on stderr that says what to do, no traceback, a status that says whose fault it is."""
 
 import errno
+import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +59,23 @@ MISTAKES = [
     (["optimize", "digits.onnx", "out.onnx", "--fix", "batch"], 2, ["--fix", "NAME=SIZE"]),
     (["optimize", "digits.onnx", "out.onnx", "--fix", "bach=1"], 2, ["'bach'", "batch"]),
     (["optimize", "digits.onnx", "out.onnx", "--disable", "fold_constant"], 2, ["'fold_constant'", "fold_constants"]),
+    (["run", "digits.onnx", "--outputs", ","], 2, ["--outputs ',' names no output"]),
+    (["run", "digits.onnx", "--outputs", ""], 2, ["--outputs '' names no output"]),
+    (["run", "digits.onnx", "--outputs", "logits", "--outputs", "logits"], 2, ["--outputs names 'logits' twice"]),
+    (["run", "digits.onnx", "--dims", "batch=1", "--dims", "seq=8"], 2, ["no free dimension is called 'seq'"]),
+    (["run", "digits.onnx", "--dims", "batch=1", "--dims", "batch=2"], 2, ["--dims sets 'batch' twice, to 1 and 2"]),
+    (["run", "digits.onnx", "--dims", "batch=99999999999999999999"], 2, ["no dimension is as large"]),
+    (["optimize", "digits.onnx", "out.onnx", "--fix", "batch=1", "--fix", "batch=1"], 2, ["--fix sets 'batch' twice"]),
+    (["run", "digits.onnx", "-i", "image=digit.npy", "-i", "image=digits.npy"], 2, ["image=digits.npy", "has a value already"]),
+    (["run", "digits.onnx", "-i", "image.npz", "-i", "image=digit.npy"], 2, ["image=digit.npy", "has a value already"]),
+    (["run", "digits.onnx", "--seed", "1", "--seed", "2"], 2, ["--seed is given more than once"]),
+    (["bench", "digits.onnx", "--threads", "1", "--threads", "2"], 2, ["--threads is given more than once"]),
+    (["run", "digits.onnx", "--ep", "cpu", "--ep", "cpu"], 2, ["--ep names 'cpu' twice"]),
+    (["run", "digits.onnx", "--ep", "cpu", "--ep-option", "cpu.x=1", "--ep-option", "cpu.x=2"], 2, ["--ep-option sets cpu.x twice"]),
+    (["run", "digits.onnx", "--threads", "99999999999"], 2, ["--threads"]),
+    (["profile", "digits.onnx", "--random", "--trace", "a\0b"], 2, ["path of the profile", "NUL"]),
+    (["optimize", "digits.onnx", "a\0b"], 2, ["NUL"]),
+    (["run", "a\0b"], 2, ["NUL"]),
     (["conformance", "nope"], 2, ["no provider is called 'nope'"]),
 ]
 
@@ -64,6 +85,7 @@ def test_one_sentence(cli, folder, arguments, status, parts):
     np.save("rank3.npy", np.zeros((1, 8, 8), np.float32))
     np.save("wide.npy", np.zeros((1, 1, 8, 9), np.float32))
     np.save("double.npy", np.zeros((1, 1, 8, 8)))
+    np.savez("image.npz", image=np.zeros((1, 1, 8, 8), np.float32))
     np.savez("two.npz", a=np.zeros(3), b=np.zeros(2))
     (folder / "junk.npy").write_text("hello")
     (folder / "junk.onnx").write_text("hello")
@@ -157,3 +179,64 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(cli, folder, monkeypa
     assert "--save out.npz: No space left" in result.err
     assert (folder / "out.npz").read_text() == "old"
     assert not list(folder.glob("out.npz.*"))
+
+
+needs_a_full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
+
+
+@needs_a_full_disk
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments", [["run", "digits.onnx", "--random"], ["info", "digits.onnx", "--json"], ["--help"]], ids=lambda a: a[0]
+)
+def test_a_full_disk_behind_stdout(folder, arguments, unbuffered):
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "sardonyx", *arguments]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "error: cannot write to stdout: No space left on device\n")
+
+
+@needs_a_full_disk
+def test_a_full_disk_behind_stderr(folder):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "sardonyx", "run", "digits.onnx"]
+        ended = subprocess.run(command, stderr=full, stdout=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 0
+    assert "probabilities" in ended.stdout
+
+
+@needs_a_full_disk
+@pytest.mark.parametrize(
+    "arguments",
+    [["profile", "digits.onnx", "--trace"], ["explain", "digits.onnx", "--html"], ["optimize", "digits.onnx"]],
+    ids=lambda a: a[0],
+)
+def test_a_full_disk_behind_a_file(cli, folder, arguments):
+    result = cli(*arguments, "/dev/full")
+    assert result.status == 2
+    assert "/dev/full" in result.err
+    assert "No space left on device" in result.err
+
+
+def test_files_of_the_demo_appear_whole_or_not_at_all(cli, folder, monkeypatch):
+    (folder / "digits.npy").write_text("old")
+
+    def full(file, array):
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sardonyx.cli.commands.demo.np.save", full)
+    result = cli("demo", "--write", ".")
+    assert (result.status, result.err) == (2, "error: --write .: No space left on device\n")
+    assert (folder / "digits.npy").read_text() == "old"
+
+
+def test_options_that_are_lists_may_be_repeated(cli, folder):
+    result = cli("run", "digits.onnx", "--random", "--dims", "batch=2", "--outputs", "logits", "--outputs", "probabilities", "--json")
+    assert result.status == 0
+    outputs = json.loads(result.out)["outputs"]
+    assert {name: o["shape"] for name, o in outputs.items()} == {"logits": [2, 10], "probabilities": [2, 10]}
+    assert (
+        cli("optimize", "digits.onnx", "out.onnx", "--fix", "batch=1", "--disable", "fold_constants", "--disable", "simplify").status == 0
+    )

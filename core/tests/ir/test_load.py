@@ -208,10 +208,19 @@ def test_body_input_that_is_an_initializer(tools):
         load(model)
 
 
+def test_which_dimensions_were_fixed(tools):
+    model = tools.one_node("Relu", {"x": X.reshape(2, 2)}, 14)
+    shape = model.graph.input[0].type.tensor_type.shape
+    shape.dim[0].dim_param, shape.dim[1].dim_param, shape.dim[1].denotation = "n", "m", "WIDTH"
+    loaded = load(model, dims={"n": 3, "k": 4}, denotations={"WIDTH": 5, "HEIGHT": 6})
+    assert (loaded.graph.inputs[0].shape, loaded.fixed) == ((3, 5), {"n", "WIDTH"})
+    assert load(model).fixed == set()
+
+
 def test_missing_and_future_opsets(tools):
     model = tools.one_node("Relu", {"x": X}, 14)
     model.opset_import[0].version = KNOWN[""] + 7
-    assert "taken as of" in load(model).warnings[0]
+    assert "taken as of" in load(model).cautions[0]
     model.opset_import[0].version = 2**40
     assert load(model).opsets[""] == KNOWN[""]
     del model.opset_import[:]

@@ -1,14 +1,16 @@
 """Files that appear whole or not at all, in each of the ways that systems have for that."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from sardonyx.errors import UnwritableFile
 from sardonyx.ir import replacing as module
-from sardonyx.ir.replacing import make_way, replacing
+from sardonyx.ir.replacing import make_way, refusing, replacing, writing
 
 
 @pytest.fixture(params=["nameless", "named", "link refused"])
@@ -103,3 +105,14 @@ def test_a_link_is_followed_and_a_pipe_written_to(tmp_path):
             f.write(b"through")
         assert reader.communicate()[0] == b"through"
     assert pipe.is_fifo()
+
+
+def test_what_the_system_refuses_names_the_file(tmp_path):
+    path = tmp_path / "no" / "such.json"
+    with pytest.raises(UnwritableFile, match=r"^cannot write '.*such.json': No such file or directory$") as caught, writing(path):
+        pass
+    assert (caught.value.filename, caught.value.strerror) == (str(path), "No such file or directory")
+    with pytest.raises(UnwritableFile, match=r"^--out .*such.json: No such file"), refusing(path, "--out"), writing(path):
+        pass
+    with pytest.raises(OSError, match="cannot write"):
+        raise pickle.loads(pickle.dumps(caught.value))

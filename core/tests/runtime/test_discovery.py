@@ -160,7 +160,7 @@ def test_an_unknown_name_lists_the_known(register):
 INFO = ProviderInfo(
     name="p",
     create=Provider,
-    options={"n": Option(int, 4), "fast": Option(bool, True), "mode": Option(str, "a", choices=("a", "b"))},
+    options={"n": Option(int, 4, least=0, most=99), "fast": Option(bool, True), "mode": Option(str, "a", choices=("a", "b"))},
 )
 
 
@@ -174,6 +174,14 @@ def test_options_are_converted_and_completed():
     [
         ({"m": 1}, "provider 'p' has no option 'm'; its options are: n, fast, mode"),
         ({"n": "x"}, "option 'n': 'x' is not a valid int"),
+        ({"n": 2.5}, "option 'n': 2.5 is not a valid int"),
+        ({"n": float("inf")}, "option 'n': inf is not a valid int"),
+        ({"n": 10**30}, "is not a valid int"),
+        ({"n": -1}, "option 'n': -1 is less than 0"),
+        ({"n": "100"}, "option 'n': 100 is more than 99"),
+        ({"n": None}, "option 'n': None is not a valid int"),
+        ({"fast": [0]}, "is not a valid bool"),
+        ({"mode": ["a"]}, "is not a valid str"),
         ({"fast": "maybe"}, "option 'fast': 'maybe' is not a valid bool"),
         ({"mode": "c"}, "option 'mode': 'c' is not one of a, b"),
     ],

@@ -82,7 +82,7 @@ def test_severities_that_are_none(model):
     options.log_severity_level = 7
     with pytest.raises(InvalidInput, match=r"log severity 7: it is 0 \(verbose\), 1"):
         sardonyx.InferenceSession(model, options, providers=["cpu"])
-    with pytest.raises(InvalidInput, match="log severity 'high'"):
+    with pytest.raises(InvalidInput, match="log severity is a whole number, not str 'high'"):
         sardonyx.set_default_logger_severity("high")
 
 

@@ -9,7 +9,7 @@ from sardonyx.ep import Device, Option, Provider, ProviderInfo, Unavailable, hoo
 
 VARIABLE = "SARDONYX_NATIVE_ISA"
 OPTIONS = {
-    "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)"),
+    "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)", least=0, most=1 << 30),
     "isa": Option(str, "", "instruction set: baseline, avx2, avx512, avx512_vnni (empty: the best here)"),
     "deterministic": Option(bool, True, "the same bits for the same threads and instruction set; the engine always works so"),
     "winograd": Option(bool, True, "convolutions of 3 or 5 taps by Winograd's algorithm where it pays (relative error up to 1e-5)"),
@@ -25,7 +25,7 @@ OPTIONS = {
     ),
     "fusion": Option(bool, True, "fuse operators and use the blocked layout"),
     "spin": Option(int, 50, "microseconds that an idle thread of the pool spins before it sleeps"),
-    "plan_cache": Option(int, 16, "how many input shapes' plans are kept"),
+    "plan_cache": Option(int, 16, "how many input shapes' plans are kept", least=0),
 }
 
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -48,8 +48,8 @@ def _variants(choice: Choice) -> Iterator[tuple[str, list[str]]]:
     """Names and extra arguments; the first is what was asked for."""
     given = [part for text in choice.ep_option for part in ("--ep-option", text)]
     threads = choice.options().threads
-    base = [*given, "--threads", str(threads), "--level", choice.level]
-    yield "as asked for", base
+    settings = ["--threads", str(threads), "--level", choice.level]
+    yield "as asked for", [*given, *settings]
     if threads > 1:
         yield "one thread", [*given, "--threads", "1", "--level", choice.level]
     for level in ("extended", "basic", "none"):
@@ -58,7 +58,10 @@ def _variants(choice: Choice) -> Iterator[tuple[str, list[str]]]:
     for name in choice.names or discovery.available():
         info = discovery.find(name)[0].info
         for label, options in (info.variants if info is not None else {}).items():
-            yield f"{name}: {label}", [*base, *(part for k, v in options.items() for part in ("--ep-option", f"{name}.{k}={v}"))]
+            own = [f"{name}.{k}" for k in options]
+            kept = [text for text in choice.ep_option if text.partition("=")[0] not in own]
+            set_here = [f"{name}.{k}={v}" for k, v in options.items()]
+            yield f"{name}: {label}", [*(p for text in (*kept, *set_here) for p in ("--ep-option", text)), *settings]
 
 
 def _arguments(ctx: click.Context) -> list[str]:
@@ -66,7 +69,7 @@ def _arguments(ctx: click.Context) -> list[str]:
     out: list[str] = []
     for p in ctx.command.params:
         value = ctx.params.get(p.name or "")
-        if p.name in OWN or value in (None, (), False) or value == p.default:
+        if p.name in OWN or value in (None, (), False, "") or value == p.default:
             continue
         if isinstance(p, click.Argument):
             out.append(str(value))

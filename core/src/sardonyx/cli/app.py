@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import logging
 import os
@@ -35,6 +36,7 @@ COMMANDS = {
     "conformance": "Run the conformance suite on an execution provider.",
 }
 INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 logger = logging.getLogger("sardonyx")
 
 
@@ -158,7 +160,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes stdout once more when it ends
+        _drop_stdout()
         return 1
     except (click.Abort, KeyboardInterrupt):
         show.error("interrupted")
@@ -166,7 +168,20 @@ def _run(arguments: Sequence[str] | None) -> int:
     except Exception as e:
         if os.environ.get("SARDONYX_DEBUG", "0") not in ("", "0"):
             raise
-        return _report(e)
+        return _report(_of_stdout(e) or e)
+
+
+def _drop_stdout() -> None:
+    """What is still to go to stdout is dropped; the interpreter flushes it once more when it ends."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter's own from now on
+
+
+def _of_stdout(e: Exception) -> Exception | None:
+    """The error to report where `e` is that stdout takes no more, as on a full disk: files that options name are named in theirs."""
+    if not isinstance(e, OSError) or isinstance(e, SardonyxError) or e.filename is not None or e.errno not in FULL:
+        return None
+    _drop_stdout()
+    return SardonyxError(f"cannot write to stdout: {e.strerror}")
 
 
 def _report(e: Exception) -> int:

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from sardonyx.cli import show
+from sardonyx.cli.options import listed
 from sardonyx.cli.read_values import Target, read_all, read_value
 from sardonyx.errors import InvalidInput
 from sardonyx.runtime.session import InferenceSession, NodeArg
@@ -24,7 +25,7 @@ class Inputs:
     """What the options of `input_options` say."""
 
     given: tuple[str, ...]
-    dims: str
+    dims: str | None
     seed: int
     max_int: int
     mean: str
@@ -59,16 +60,21 @@ class Inputs:
         feeds: dict[str, Any] = {}
         for text in self.given:
             name, equals, source = text.partition("=")
+            values: dict[str, Any]
             if equals and name in known:
-                feeds[name] = read_value(source, Target(known[name], dims, mean, std))
+                values = {name: read_value(source, Target(known[name], dims, mean, std))}
             elif equals and not name.endswith((".npy", ".npz", ".pb", ".png", ".jpg")):
                 raise InvalidInput(f"the model has no input {name!r}; its inputs are: {', '.join(known) or 'none'}")
             elif text.endswith(".npz"):
-                feeds.update(_all_known(read_all(text), known, text))
+                values = _all_known(read_all(text), known, text)
             elif len(needed) == 1:
-                feeds[needed[0].name] = read_value(text, Target(needed[0], dims, mean, std))
+                values = {needed[0].name: read_value(text, Target(needed[0], dims, mean, std))}
             else:
                 raise InvalidInput(f"--input {text}: say which input it is, NAME={text}; the inputs are: {', '.join(known)}")
+            twice = next((n for n in values if n in feeds), None)
+            if twice is not None:
+                raise InvalidInput(f"--input {text}: input {twice!r} has a value already, from an --input before")
+            feeds |= values
         return feeds
 
 
@@ -79,14 +85,19 @@ def _all_known(values: dict[str, np.ndarray], known: dict[str, NodeArg], path: s
     return values
 
 
-def parse_dims(text: str, option: str = "--dims", forms: str = "NAME=SIZE, INPUT.AXIS=SIZE or *=SIZE") -> dict[str, int]:
-    """`batch=1,x.2=320` as a dict; `forms` says what the option takes."""
+def parse_dims(text: str | None, option: str = "--dims", forms: str = "NAME=SIZE, INPUT.AXIS=SIZE or *=SIZE") -> dict[str, int]:
+    """`batch=1,x.2=320` as a dict; `forms` says what the option takes. InvalidInput for another form, and for a name given twice."""
     dims: dict[str, int] = {}
     for part in text.split(",") if text else ():
         name, _, value = part.rpartition("=")
         if not name or not value.strip().isdecimal():
             raise InvalidInput(f"{option} {part!r} is not of the form {forms}")
-        dims[name.strip()] = int(value)
+        size, name = int(value), name.strip()
+        if name in dims:
+            raise InvalidInput(f"{option} sets {name!r} twice, to {dims[name]} and {size}")
+        if size >= 1 << 63:
+            raise InvalidInput(f"{option} {part!r}: no dimension is as large as {size}")
+        dims[name] = size
     return dims
 
 
@@ -142,7 +153,7 @@ OPTIONS = (
     ),
     click.option("--random", "quiet", is_flag=True, help="Inputs that are not given are random: do not mention it."),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of random inputs."),
-    click.option("--dims", default="", metavar="NAME=N,...", help="Sizes of free dimensions, e.g. batch=1,x.2=320 or *=1."),
+    listed("--dims", metavar="NAME=N,...", help="Sizes of free dimensions, e.g. batch=1,x.2=320 or *=1."),
     click.option("--max-int", type=click.IntRange(min=1), default=2, metavar="N", help="Random integers are below N (default 2)."),
     click.option("--mean", default="", metavar="A,B,C", help="Subtracted from a picture's channels, which run from 0 to 1."),
     click.option("--std", default="", metavar="A,B,C", help="What the channels are then divided by."),
@@ -153,7 +164,9 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options; the command gets them as `inputs`."""
 
     @functools.wraps(command)
-    def wrapped(*, given: tuple[str, ...], dims: str, seed: int, max_int: int, mean: str, std: str, quiet: bool, **kwargs: Any) -> Any:
+    def wrapped(
+        *, given: tuple[str, ...], dims: str | None, seed: int, max_int: int, mean: str, std: str, quiet: bool, **kwargs: Any
+    ) -> Any:
         return command(inputs=Inputs(given, dims, seed, max_int, mean, std, quiet), **kwargs)
 
     out: Callable[..., Any] = wrapped

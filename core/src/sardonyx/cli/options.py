@@ -19,8 +19,10 @@ from sardonyx.runtime.session import InferenceSession
 __all__ = [
     "INSTALL",
     "Choice",
+    "Command",
     "FiniteRange",
     "json_option",
+    "listed",
     "model_argument",
     "need_provider",
     "provider_names",
@@ -29,6 +31,8 @@ __all__ = [
 ]
 
 INSTALL = "pip install sardonyx-ep-cpu (in a checkout: pip install ./ep-cpu)"
+
+THREADS = click.IntRange(0, (1 << 31) - 1)
 
 
 class FiniteRange(click.FloatRange):
@@ -40,6 +44,28 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class Command(click.Command):
+    """A command that refuses an option given twice where only one value counts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's, after that check."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for p in order:
+            if isinstance(p, click.Option) and not (p.multiple or p.is_flag) and order.count(p) > 1:
+                raise click.UsageError(f"{p.opts[0]} is given more than once, and takes one value", ctx)
+        return super().parse_args(ctx, args)
+
+
+def listed(*names: str, **kwargs: Any) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """An option whose value is a list between commas, and which may be repeated: the lists together are one. The command gets the
+    text, or None where the option is not given."""
+
+    def joined(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> str | None:
+        return ",".join(values) if values else None
+
+    return click.option(*names, multiple=True, callback=joined, **kwargs)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +103,9 @@ class Choice:
             name, dot, option = key.partition(".")
             if not (equals and dot and name and option):
                 raise InvalidInput(f"--ep-option {text!r} is not of the form PROVIDER.OPTION=VALUE")
-            given.setdefault(name, {})[option] = value
+            if option in given.setdefault(name, {}):
+                raise InvalidInput(f"--ep-option sets {key} twice")
+            given[name][option] = value
         names = self.names if self.names is not None else (discovery.available() if given else None)
         unused = given.keys() - set(names or ())
         if unused:
@@ -113,10 +141,10 @@ def need_provider() -> None:
 
 
 OPTIONS = (
-    click.option("--ep", metavar="NAMES", help="Providers in order of preference, e.g. native,cpu (default: all, by priority)."),
+    listed("--ep", metavar="NAMES", help="Providers in order of preference, e.g. native,cpu (default: all, by priority)."),
     click.option("--ep-option", multiple=True, metavar="EP.KEY=VALUE", help="An option of a provider; `sardonyx providers -v` lists them."),
     click.option("--strict", is_flag=True, help="Fail if a node cannot run on the providers of --ep."),
-    click.option("--threads", type=click.IntRange(min=0), default=0, metavar="N", help="Threads for one operator (0: all usable cores)."),
+    click.option("--threads", type=THREADS, default=0, metavar="N", help="Threads for one operator (0: all usable cores)."),
     click.option("--level", type=click.Choice(["none", "basic", "extended", "all"]), default="all", help="How much to optimize."),
 )
 
@@ -136,12 +164,15 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def provider_names(text: str) -> list[str]:
     """What --ep names; InvalidInput if it names nothing."""
-    names = split_names(text)
+    return split_names("--ep", text, "provider; `sardonyx providers` lists them")
+
+
+def split_names(option: str, text: str, kind: str) -> list[str]:
+    """The names between commas that `option` gives; InvalidInput if there are none, or one is there twice."""
+    names = [n for n in (part.strip() for part in text.split(",")) if n]
     if not names:
-        raise InvalidInput(f"--ep {text!r} names no provider; `sardonyx providers` lists them")
+        raise InvalidInput(f"{option} {text!r} names no {kind}")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"{option} names {name!r} twice")
     return names
-
-
-def split_names(text: str) -> list[str]:
-    """Names between commas."""
-    return [n for n in (part.strip() for part in text.split(",")) if n]

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.cli.write_files import writing
 from sardonyx.errors import InvalidInput
-from sardonyx.ir.replacing import replacing
+from sardonyx.ir.replacing import writing
 from sardonyx.tools.npz import write_npz
 
 __all__ = ["save_values"]
@@ -19,7 +18,7 @@ def save_values(path: str, values: dict[str, Any]) -> None:
     """Write the values: .npz holds them by name (elements of a sequence as NAME.0, NAME.1, ...), .npy holds a single one.
 
     Strings are written as numpy text; bfloat16 and the like as raw elements, which `sardonyx run` reads back. Raises
-    InvalidInput for another ending, for maps, and where the file cannot be written.
+    InvalidInput for another ending and for maps, UnwritableFile where the file cannot be written.
     """
     arrays: dict[str, np.ndarray] = {}
     for name, value in values.items():
@@ -34,7 +33,7 @@ def save_values(path: str, values: dict[str, Any]) -> None:
         raise InvalidInput(f"--save {path}: the file's name must end in .npz or .npy")
     if kind == ".npy" and len(arrays) != 1:
         raise InvalidInput(f"--save {path}: an .npy file holds one array, these are {len(arrays)}: use .npz")
-    with writing("--save", path), replacing(path) as f:
+    with writing(path, "--save") as f:
         if kind == ".npy":
             np.save(f, next(iter(arrays.values())), allow_pickle=False)
         else:

@@ -26,12 +26,18 @@ def heading(text: str) -> None:
 
 def note(text: str) -> None:
     """Something worth knowing, on stderr."""
-    print(f"note: {text}", file=sys.stderr)
+    _say(f"note: {text}")
 
 
 def error(text: str) -> None:
     """What went wrong, on stderr."""
-    print(f"error: {text}", file=sys.stderr)
+    _say(f"error: {text}")
+
+
+def _say(text: str) -> None:
+    """One line on stderr; where that takes none, there is nobody to tell."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 def emit_json(data: Any) -> None:

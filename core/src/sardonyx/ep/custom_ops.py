@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from sardonyx.errors import InvalidInput, InvalidModel, NodeError
+from sardonyx.errors import InvalidInput, InvalidModel, InvalidType, NodeError
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Node
 from sardonyx.ir.schema import KNOWN
@@ -35,12 +35,15 @@ class CustomOp:
         functools.update_wrapper(self, function)
         self.where = f"{function.__module__}.{function.__qualname__}"
         self.function, self.domain, self.name, self.since, self.shape = function, domain, name, since, shape
-        if isinstance(dtypes, (str, type, np.dtype, int)):
-            raise InvalidInput(f"{self.title}: dtypes is a list, one for each output, e.g. [np.float32], or [0] for that of input 0")
+        if isinstance(dtypes, (str, type, np.dtype, int)) or not isinstance(dtypes, Iterable):
+            raise InvalidType(f"{self.title}: dtypes is a list, one for each output, e.g. [np.float32], or [0] for that of input 0")
         self.dtypes = tuple(_dtype(d, self.title) for d in dtypes)
         if not self.dtypes:
             raise InvalidInput(f"{self.title}: dtypes is empty; it names the dtype of each output")
-        parameters = inspect.signature(function).parameters.values()
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError as e:
+            raise InvalidInput(f"{self.title}: its function does not say what it takes: {e}; wrap it in one of Python") from e
         if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
             raise InvalidInput(f"{self.title}: its attributes are keyword-only parameters, each by its name; ** is not possible")
         self.attributes = {p.name: p.default is Parameter.empty for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
@@ -185,12 +188,21 @@ def custom_op(
     sardonyx_custom_ops, to make it known. Raises InvalidInput for what cannot be declared, and where another function is
     registered for the same operator and version; defining the same function again replaces it.
     """
+    for what, text in (("domain", domain), ("name", name)):
+        if not isinstance(text, str):
+            raise InvalidType(f"custom_op: the {what} of an operator is text (str), not {type(text).__name__} {text!r}")
+    if not name:
+        raise InvalidInput(f"custom_op: the name of an operator of {domain!r} is empty")
+    if shape is not None and not callable(shape):
+        raise InvalidType(f"{domain}::{name}: shape is a function of the inputs' shapes, or None, not {type(shape).__name__} {shape!r}")
     if domain in ("ai.onnx", *KNOWN):
         raise InvalidInput(f"{domain or 'ai.onnx'!r} is ONNX's own domain: its operators cannot be replaced; use a domain of your own")
     if not isinstance(since, int) or since < 1:
         raise InvalidInput(f"{domain}::{name}: since is the first version of the domain that has it, 1 or more, not {since!r}")
 
     def decorate(function: Callable[..., Any]) -> CustomOp:
+        if not callable(function) or not hasattr(function, "__qualname__"):
+            raise InvalidType(f"{domain}::{name}: custom_op decorates a function, not {type(function).__name__} {function!r}")
         op = CustomOp(function, domain, name, since, dtypes, shape)
         if register:
             versions = _registered.setdefault((domain, name), {})

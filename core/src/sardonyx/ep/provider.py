@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
+import os
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,21 +57,34 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One provider option: its type, default and meaning. Values may arrive as text and are converted."""
+    """One provider option: its type, default and meaning. Values may arrive as text and are converted. Numbers are `least` or
+    more and `most` or less; whole ones fit 64 bits."""
 
     type: type
     default: Any
     help: str = ""
     choices: tuple[Any, ...] = ()
+    least: float | None = None
+    most: float | None = None
 
     def convert(self, name: str, value: Any) -> Any:
         """`value` as this option's type, or InvalidInput naming what is valid."""
         try:
-            if self.type is bool and isinstance(value, str):
-                value = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}[value.lower()]
+            if self.type is bool:
+                value = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}[str(value).lower()]
+            elif self.type is int and not isinstance(value, str):
+                value = operator.index(value)
+            elif self.type is str and not isinstance(value, (str, int, float, os.PathLike)):
+                raise TypeError(value)
             value = self.type(value)
-        except (KeyError, ValueError, TypeError):
+            if self.type is int and abs(value) >= 1 << 63:
+                raise ValueError(value)
+        except (KeyError, ValueError, TypeError, OverflowError):
             raise InvalidInput(f"option {name!r}: {value!r} is not a valid {self.type.__name__}") from None
+        if self.least is not None and not value >= self.least:
+            raise InvalidInput(f"option {name!r}: {value!r} is less than {self.least:g}")
+        if self.most is not None and not value <= self.most:
+            raise InvalidInput(f"option {name!r}: {value!r} is more than {self.most:g}")
         if self.choices and value not in self.choices:
             raise InvalidInput(f"option {name!r}: {value!r} is not one of {', '.join(map(str, self.choices))}")
         return value

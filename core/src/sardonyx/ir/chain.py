@@ -78,6 +78,8 @@ def _take_over(out: Model, name: str, model: Model) -> None:
         out.opsets[domain] = max(version, out.opsets.get(domain, 1))
     out.metadata |= {f"{name}.{key}": value for key, value in model.metadata.items()}
     out.warnings += [f"{name}: {text}" for text in model.warnings]
+    out.cautions += [f"{name}: {text}" for text in model.cautions]
+    out.fixed |= model.fixed
 
 
 def _source(

@@ -243,7 +243,8 @@ class Model:
     """A loaded model: its graph and what the file says about itself.
 
     `overridable` holds the default of each graph input that has an initializer; `output_types` what the file declares
-    for each output: (name, type); `warnings` what the file says wrongly and the loader overruled.
+    for each output: (name, type); `warnings` what the file says wrongly and the loader overruled, `cautions` what may make its
+    results others than its author's; `fixed` which symbolic dimensions and denotations the loader was told the sizes of, and found.
     """
 
     graph: Graph
@@ -259,3 +260,5 @@ class Model:
     overridable: dict[str, Tensor] = field(default_factory=dict)
     output_types: list[tuple[str, ValueType]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
+    fixed: set[str] = field(default_factory=set)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sardonyx.errors import InvalidInput, InvalidModel, SardonyxError, UnreadableModel
+from sardonyx.errors import InvalidInput, InvalidModel, InvalidType, SardonyxError, UnreadableModel
 from sardonyx.ir import wire
 from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Model
 from sardonyx.ir.proto import Files, checked_shape, dtype_of, mapped, tensor_from_proto, type_from_proto
-from sardonyx.ir.schema import KNOWN
+from sardonyx.ir.schema import FOREIGN, KNOWN
 from sardonyx.ir.scope import domain_of
 from sardonyx.ir.tensor import Tensor
 
@@ -33,25 +33,25 @@ def load(
     bytes. Nodes get unique names, model-local functions are inlined, constants become constant values, every node is
     raised to its operator's newest form where nothing is lost, and Gradient nodes become the nodes of the derivatives.
     `strict` raises where the declared types contradict the inferred ones; otherwise they are overruled and noted in
-    `warnings`. `dims` fixes symbolic dimensions of the inputs by name, `denotations` by denotation.
+    `warnings`. A model that imports an operator set newer than the newest known has its operators taken as of that, which is noted in
+    `cautions`. `dims` fixes symbolic dimensions of the inputs by name, `denotations` by denotation; those found are in `fixed`.
 
     Raises InvalidInput (no such file, not a model), InvalidModel (broken, cyclic, ill-typed), NotSupported (a Gradient of
     what has no derivative here).
     """
     proto, tensors, files = _read(model, external, folder)
-    if dims or denotations:
-        _fix_dims(proto, dims or {}, denotations or {})
+    fixed = _fix_dims(proto, dims or {}, denotations or {})
     from sardonyx.ir.check_types import check_types
     from sardonyx.ir.infer import infer_missing
     from sardonyx.ir.infer_model import infer_model
     from sardonyx.ir.upgrade import upgrade
     from sardonyx.ir.verify import verify
 
-    warnings: list[str] = []
+    cautions: list[str] = []
     out = Model(
         graph=None,  # type: ignore[arg-type]
         ir_version=proto.ir_version,
-        opsets=_opsets(proto, warnings),
+        opsets=_opsets(proto, cautions),
         producer_name=_readable(proto.producer_name),
         producer_version=_readable(proto.producer_version),
         domain=_readable(proto.domain),
@@ -60,7 +60,8 @@ def load(
         graph_doc=_readable(proto.graph.doc_string),
         metadata={_readable(p.key): _readable(p.value) for p in proto.metadata_props},
         output_types=[(o.name, type_from_proto(o.type)) for o in proto.graph.output],
-        warnings=warnings,
+        cautions=cautions,
+        fixed=fixed,
     )
     builder = Builder(proto.functions, out.opsets, out.ir_version, tensors, files)
     out.graph = builder.model_graph(proto.graph)
@@ -94,7 +95,7 @@ def _read(model: Any, external: dict[str, Any] | None, folder: str | None) -> tu
             raise
         except Exception as e:
             raise InvalidModel(f"the given ModelProto cannot be copied: {e}") from e
-    raise InvalidInput(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+    raise InvalidType(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
 
 
 def map_file(path: str) -> Any:
@@ -166,29 +167,36 @@ def _detach(model: Any) -> tuple[Any, dict[str, Tensor]]:
     return proto, tensors
 
 
-def _fix_dims(proto: Any, dims: dict[str, int], denotations: dict[str, int]) -> None:
-    for vi in proto.graph.input:
+def _fix_dims(proto: Any, dims: dict[str, int], denotations: dict[str, int]) -> set[str]:
+    """Give dimensions of the inputs their sizes; returns the names and denotations that were found."""
+    found: set[str] = set()
+    for vi in proto.graph.input if dims or denotations else ():
         for d in vi.type.tensor_type.shape.dim if vi.type.HasField("tensor_type") else ():
-            value = dims.get(d.dim_param) if d.dim_param else None
-            if value is None and d.denotation and not d.HasField("dim_value"):
-                value = denotations.get(d.denotation)
-            if value is not None:
-                d.dim_value = value
+            if d.dim_param and d.dim_param in dims:
+                found.add(d.dim_param)
+                d.dim_value = dims[d.dim_param]
+            elif d.denotation in denotations and d.denotation and not d.HasField("dim_value"):
+                found.add(d.denotation)
+                d.dim_value = denotations[d.denotation]
+    return found
 
 
 def _readable(s: Any) -> str:
     return s if isinstance(s, str) else str(s, "utf-8", "replace")
 
 
-def _opsets(proto: Any, warnings: list[str]) -> dict[str, int]:
+def _opsets(proto: Any, cautions: list[str]) -> dict[str, int]:
     """Domain -> imported version. A file that imports none (IR version < 3) means opset 1."""
     opsets = {domain_of(o.domain): o.version for o in proto.opset_import}
-    for domain, newest in KNOWN.items():
+    for domain, newest in (KNOWN | dict.fromkeys(FOREIGN, 1)).items():
         version, name = opsets.get(domain, 1), domain or "ai.onnx"
         if version < 1:
             raise InvalidModel(f"the model imports version {version} of the operator set {name!r}; versions start at 1")
         if version > newest:
-            warnings.append(f"the model imports version {version} of the operator set {name!r}; its operators are taken as of {newest}")
+            cautions.append(
+                f"the model imports version {version} of the operator set {name!r}, the newest known here is {newest}: its operators are "
+                f"taken as of {newest}, and one that has changed since computes something else: upgrade sardonyx"
+            )
             opsets[domain] = newest
     opsets.setdefault("", 1)
     return opsets

@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Iterator
 from typing import BinaryIO
 
-__all__ = ["NewFile", "make_way", "new_file", "replacing"]
+from sardonyx.errors import UnwritableFile
+
+__all__ = ["NewFile", "make_way", "new_file", "refusing", "replacing", "writing"]
 
 OPEN_FILES = "/proc/self/fd"
 
@@ -74,6 +76,24 @@ def make_way(*paths: str) -> None:
     places = [os.path.realpath(path) for path in paths]
     if any(os.path.isfile(path) for path in places[:-1]) and os.path.isfile(places[-1]):
         os.unlink(places[-1])
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str], what: str = "") -> Iterator[BinaryIO]:
+    """As replacing(), for a file of the caller's choice: UnwritableFile, with `what` before the path, where it cannot be written."""
+    with refusing(path, what), replacing(path) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def refusing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
+    """A block that writes `path`: what the system refuses is raised as UnwritableFile, with `what` before the path."""
+    try:
+        yield
+    except OSError as e:
+        name = os.fspath(path)
+        where = f"{what} {name}" if what else f"cannot write {name!r}"
+        raise UnwritableFile(f"{where}: {e.strerror or e}", name, e) from e
 
 
 def _nameless(folder: str) -> BinaryIO | None:

@@ -14,7 +14,7 @@ from sardonyx.ir.attributes import GRAPH, GRAPHS, attribute_to_proto
 from sardonyx.ir.graph import Graph, Model, Node, Value
 from sardonyx.ir.names import fresh_name
 from sardonyx.ir.proto import tensor_to_proto, type_to_proto
-from sardonyx.ir.replacing import new_file
+from sardonyx.ir.replacing import new_file, refusing
 from sardonyx.ir.save_external import DataFile, place_pair
 from sardonyx.ir.schema import KNOWN, in_force, schema
 from sardonyx.ir.tensor import Tensor
@@ -218,8 +218,8 @@ def save(model: Model, path: str | os.PathLike[str], *, opset: int | None = None
     1 GiB in all, or by `external`.
 
     Files appear whole or not at all, and at any moment the model at `path` has its own data beside it; the data file of a
-    model that is replaced is removed then. See `to_proto` for `opset`. Raises InvalidInput where the file cannot be written
-    or is too large without external data, InvalidModel where `opset` lacks what a node does.
+    model that is replaced is removed then. See `to_proto` for `opset`. Raises UnwritableFile where the file cannot be written,
+    InvalidInput where it is too large without external data, InvalidModel where `opset` lacks what a node does.
     """
     with saving(model, path, opset=opset, external=external) as place:
         return place()
@@ -233,17 +233,14 @@ def saving(
     path = os.fspath(path)
     if external is None:
         external = _weight_bytes(model.graph) > EXTERNAL_LIMIT
-    try:
-        with contextlib.ExitStack() as stack:
-            new = stack.enter_context(new_file(os.path.abspath(path) + ".data")) if external else None
-            write = DataFile(new.file) if new is not None else tensor_to_proto
-            p = _to_proto(model, opset, write)
-            location = write.refer(p, os.path.basename(path)) if isinstance(write, DataFile) else ""
-            whole = stack.enter_context(new_file(os.path.realpath(path)))
-            whole.file.write(_serialized(p, path))
-            yield lambda: place_pair(path, whole, new if location else None, location)
-    except OSError as e:
-        raise InvalidInput(f"cannot write {path!r}: {e.strerror or e}") from e
+    with refusing(path), contextlib.ExitStack() as stack:
+        new = stack.enter_context(new_file(os.path.abspath(path) + ".data")) if external else None
+        write = DataFile(new.file) if new is not None else tensor_to_proto
+        p = _to_proto(model, opset, write)
+        location = write.refer(p, os.path.basename(path)) if isinstance(write, DataFile) else ""
+        whole = stack.enter_context(new_file(os.path.realpath(path)))
+        whole.file.write(_serialized(p, path))
+        yield lambda: place_pair(path, whole, new if location else None, location)
 
 
 def _serialized(p: Any, path: str) -> bytes:

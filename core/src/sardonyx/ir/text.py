@@ -28,7 +28,7 @@ def dump(what: Model | Graph) -> str:
     if isinstance(what, Model):
         versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in what.opsets.items())
         head = [f"model {what.producer_name or '?'} {what.producer_version}".rstrip() + f", IR {what.ir_version}, {versions}"]
-        head += [f"warning: {w}" for w in what.warnings]
+        head += [f"warning: {w}" for w in (*what.cautions, *what.warnings)]
         return "\n".join([*head, *_graph(what.graph, set())]) + "\n"
     return "\n".join(_graph(what, set())) + "\n"
 

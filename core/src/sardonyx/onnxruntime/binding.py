@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx.onnxruntime.devices import device_of
 from sardonyx.onnxruntime.errors import raises
-from sardonyx.onnxruntime.values import OrtValue, OrtValueVector
+from sardonyx.onnxruntime.values import OrtValue, OrtValueVector, ortvalue_of
 from sardonyx.runtime import iobinding
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class IOBinding(iobinding.IOBinding):
     @raises(RuntimeError)
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:  # type: ignore[override]
         """Bind an input to an OrtValue."""
-        super().bind_ortvalue_input(name, ortvalue)
+        super().bind_ortvalue_input(name, ortvalue_of("what is bound", ortvalue))
 
     @raises(RuntimeError)
     def bind_output(
@@ -68,7 +68,7 @@ class IOBinding(iobinding.IOBinding):
     @raises(RuntimeError)
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:  # type: ignore[override]
         """Bind an output to an OrtValue, which the run fills."""
-        super().bind_ortvalue_output(name, ortvalue)
+        super().bind_ortvalue_output(name, ortvalue_of("what is bound", ortvalue))
 
     def get_outputs(self) -> list[OrtValue]:  # type: ignore[override]
         """The last run's outputs, in the order in which they were bound."""

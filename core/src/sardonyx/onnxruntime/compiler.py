@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sardonyx.ir.replacing import NewFile, make_way, new_file
+from sardonyx.errors import InvalidType
+from sardonyx.ir.replacing import NewFile, make_way, new_file, refusing
 from sardonyx.onnxruntime.enums import OrtCompileApiFlags
 from sardonyx.onnxruntime.errors import Fail, InvalidArgument, raises, status
 from sardonyx.onnxruntime.external_data import OrtExternalInitializerInfo, externalize_by, externalize_to
 from sardonyx.onnxruntime.options import SessionOptions
+from sardonyx.runtime import arguments, options
+from sardonyx.runtime.checked_options import one_of
 from sardonyx.runtime.options import LEVELS, GraphOptimizationLevel
 
 __all__ = ["ModelCompiler", "OrtEpContextData", "OrtEpContextDataBuffer", "OrtExternalInitializerInfo"]
@@ -85,14 +88,18 @@ class ModelCompiler:
         get_initializer_location_func: Callable[..., Any] | None = None,
     ):
         if not isinstance(input_model_path_or_bytes, (str, os.PathLike, bytes)):
-            raise TypeError(f"Unable to load from type '{type(input_model_path_or_bytes)}': give a path or bytes")
+            raise InvalidType(f"Unable to load from type '{type(input_model_path_or_bytes)}': give a path or bytes")
         if not input_model_path_or_bytes:
             raise ValueError("the path or bytes of the model are empty")
         if external_initializers_file_path and get_initializer_location_func is not None:
             raise ValueError("give external_initializers_file_path or get_initializer_location_func, not both")
-        self._options, self._source, self._flags = sess_options, input_model_path_or_bytes, int(flags)
-        self._external, self._threshold = external_initializers_file_path, int(external_initializers_size_threshold)
-        self._level, self._locate = GraphOptimizationLevel(graph_optimization_level), get_initializer_location_func
+        external = external_initializers_file_path
+        self._options = arguments.instance("sess_options", sess_options, options.SessionOptions, "a SessionOptions")
+        self._source, self._flags = input_model_path_or_bytes, arguments.whole("flags", flags)
+        self._external = None if external is None else arguments.path("external_initializers_file_path", external)
+        self._threshold = arguments.whole("external_initializers_size_threshold", external_initializers_size_threshold, bits=64)
+        self._level = one_of(GraphOptimizationLevel, "graph_optimization_level", graph_optimization_level)
+        self._locate = get_initializer_location_func
         self._write_context: Callable[..., None] | None = None
         self._context: tuple[str, str] | None = None
 
@@ -113,7 +120,7 @@ class ModelCompiler:
         optimize(model.graph, "extended" if level == "all" else level, evaluate=evaluator([]))
         proto = to_proto(model)
         parts: dict[str, NewFile] = {}
-        with contextlib.ExitStack() as files:
+        with refusing(path or folder), contextlib.ExitStack() as files:
             if self._external:
                 beside = os.path.join(folder, self._external)
                 parts[beside] = files.enter_context(new_file(os.path.realpath(beside)))
@@ -129,6 +136,7 @@ class ModelCompiler:
                 part.place(os.path.realpath(target))
             return data
 
+    @raises()
     def compile_to_file(self, output_model_path: str | os.PathLike[str] | None = None) -> None:
         """Write a file; its name is by default that of the model with _ctx before the suffix. InvalidArgument where there is
         no such name, Fail for a file that exists under ERROR_IF_OUTPUT_FILE_EXISTS."""
@@ -137,7 +145,7 @@ class ModelCompiler:
                 raise status(InvalidArgument, "a model given as bytes has no file name to derive one from: name the output file")
             source = Path(os.fspath(self._source))
             output_model_path = source.with_name(f"{source.stem}_ctx.onnx")
-        path = os.fspath(output_model_path)
+        path = arguments.path("output_model_path", output_model_path)
         if self._flags & OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS and os.path.exists(path):
             raise status(Fail, f"the file {path} exists")
         self._compiled(os.path.dirname(os.path.abspath(path)), path)

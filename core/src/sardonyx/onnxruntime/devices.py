@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import sardonyx
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, InvalidType
 from sardonyx.onnxruntime.enums import (
     ArenaExtendStrategy,
     OrtAllocatorType,
@@ -18,7 +18,7 @@ from sardonyx.onnxruntime.enums import (
     OrtMemType,
 )
 from sardonyx.onnxruntime.providers import ort_name
-from sardonyx.runtime import discovery
+from sardonyx.runtime import arguments, discovery
 
 __all__ = [
     "OrtArenaCfg",
@@ -69,7 +69,8 @@ class OrtDevice:
     @staticmethod
     def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
         """The device of a name such as "cpu" or "cuda"; Exception for a name onnxruntime does not know."""
-        if ort_device_name not in KINDS:
+        arguments.whole("device_id", device_id)
+        if arguments.text("the name of a device", ort_device_name) not in KINDS:
             raise Exception(f"Unsupported device type: {ort_device_name}")
         kind, maker = KINDS[ort_device_name]
         return OrtDevice(kind, 0, int(maker if vendor_id < 0 else vendor_id), device_id)
@@ -164,14 +165,14 @@ class OrtArenaCfg:
         elif len(of) == 4:
             self.max_mem, self.arena_extend_strategy, self.initial_chunk_size_bytes, self.max_dead_bytes_per_chunk = map(int, of)
         else:
-            raise TypeError("OrtArenaCfg takes a dict, or four numbers: max_mem, strategy, first chunk, dead bytes per chunk")
+            raise InvalidType("OrtArenaCfg takes a dict, or four numbers: max_mem, strategy, first chunk, dead bytes per chunk")
 
 
 def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None) -> None:
     """Checks its arguments. There is nothing to register: sessions of one model share their weights, and every provider keeps
     the memory of its device for all sessions."""
     if not isinstance(mem_info, OrtMemoryInfo) or not isinstance(arena_cfg, (OrtArenaCfg, type(None))):
-        raise TypeError("an allocator is described by an OrtMemoryInfo and an OrtArenaCfg or None")
+        raise InvalidType("an allocator is described by an OrtMemoryInfo and an OrtArenaCfg or None")
 
 
 def create_and_register_allocator_v2(

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 
 import sardonyx
+from sardonyx.errors import InvalidType
 from sardonyx.onnxruntime.errors import raises
-from sardonyx.runtime import log
+from sardonyx.runtime import arguments, log
 
 __all__ = [
     "API_VERSION",
@@ -69,7 +70,7 @@ def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, direc
 def set_seed(seed: int) -> None:
     """Seed the random operators of sessions made from now on."""
     global _seed
-    _seed = random.Random(int(seed))
+    _seed = random.Random(arguments.whole("the seed", seed, bits=64))
 
 
 def session_seed() -> int | None:
@@ -80,7 +81,8 @@ def session_seed() -> int | None:
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
     """Threads for one operator in sessions whose options have use_per_session_threads off (0: the processors at hand)."""
     global _threads
-    _threads = int(intra_op_num_threads)
+    arguments.whole("inter_op_num_threads", inter_op_num_threads)
+    _threads = max(0, arguments.whole("intra_op_num_threads", intra_op_num_threads))
 
 
 def global_threads() -> int:
@@ -92,12 +94,12 @@ def global_threads() -> int:
 def set_default_logger_severity(severity: int) -> None:
     """Least severity that the logger `sardonyx` passes on: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. Raises RuntimeError
     for another."""
-    log.set_default_logger_severity(int(severity))
+    log.set_default_logger_severity(severity)
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
     """How far below level DEBUG the logger `sardonyx` goes where its severity is 0."""
-    log.set_default_logger_verbosity(int(verbosity))
+    log.set_default_logger_verbosity(verbosity)
 
 
 class _CallbackHandler(logging.Handler):
@@ -124,7 +126,7 @@ def set_default_logger_callback(callback: Callback | None, severity: int = 2) ->
     _logger.propagate = callback is None
     if callback is not None:
         if not callable(callback):
-            raise TypeError(f"the callback is a function or None, not {type(callback).__name__}")
+            raise InvalidType(f"the callback is a function or None, not {type(callback).__name__}")
         set_default_logger_severity(severity)
         _logger.addHandler(_CallbackHandler(callback))
 

@@ -1,7 +1,8 @@
 """onnxruntime's exceptions, and which of them stands for which error of Sardonyx.
 
 As in onnxruntime they derive from Exception alone, and a message begins with the status code and its name. The error of
-Sardonyx is the cause.
+Sardonyx is the cause. Where onnxruntime raises TypeError, AttributeError or MemoryError, Sardonyx's error is one as well and is
+raised itself.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = [
     "NotFound",
     "NotImplemented",
     "RuntimeException",
+    "WrongObject",
     "raises",
     "status",
     "translated",
@@ -97,6 +99,10 @@ class DeviceReset(Exception):
     """The device was reset while it was in use."""
 
 
+class WrongObject(errors.InvalidInput, AttributeError):
+    """An object that lacks what belongs there, where onnxruntime fails because an attribute is missing."""
+
+
 STATUS: dict[type[Exception], tuple[int, str]] = {
     Fail: (1, "FAIL"),
     InvalidArgument: (2, "INVALID_ARGUMENT"),
@@ -153,7 +159,8 @@ def _unknown_operator(error: errors.SardonyxError) -> type[Exception] | None:
 
 
 def raises(kind: Callable[[errors.SardonyxError], Exception] = translated) -> Callable[[F], F]:
-    """A decorator: errors of Sardonyx leave the function as `kind` makes them (an exception type: with their message)."""
+    """A decorator: errors of Sardonyx leave the function as `kind` makes them (an exception type: with their message), but for
+    those that are TypeError, AttributeError or, outside of runs, MemoryError already."""
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -161,6 +168,8 @@ def raises(kind: Callable[[errors.SardonyxError], Exception] = translated) -> Ca
             try:
                 return function(*args, **kwargs)
             except errors.SardonyxError as e:
+                if isinstance(e, (errors.InvalidType, WrongObject)) or (kind is RuntimeError and isinstance(e, errors.OutOfMemory)):
+                    raise
                 raise (kind(str(e)) if isinstance(kind, type) else kind(e)) from e
 
         return wrapped  # type: ignore[return-value]

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidInput, SardonyxError
+from sardonyx.errors import InvalidInput, InvalidType, SardonyxError
 from sardonyx.onnxruntime import placement
 from sardonyx.onnxruntime.devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
 from sardonyx.onnxruntime.enums import OrtAllocatorType, OrtMemType
-from sardonyx.onnxruntime.errors import Fail, raises, status, translated
+from sardonyx.onnxruntime.errors import Fail, WrongObject, raises, status, translated
 from sardonyx.onnxruntime.options import RunOptions
 from sardonyx.onnxruntime.providers import CPU, names_of
 from sardonyx.onnxruntime.sparse import SparseTensor
 from sardonyx.onnxruntime.values import OrtValue, OrtValueVector
-from sardonyx.runtime import options, session
+from sardonyx.runtime import arguments, options, session
 from sardonyx.runtime.async_runs import run_with_callback
 
 if TYPE_CHECKING:
     from sardonyx.onnxruntime.binding import IOBinding
 
-__all__ = ["ExtensionSession"]
+__all__ = ["ExtensionSession", "feeds_of"]
 
 
 class ExtensionSession:
@@ -81,23 +81,19 @@ class ExtensionSession:
         """Run the model: the outputs named, or all, as arrays. Raises ValueError for a missing input, InvalidArgument for a wrong
         one, Fail where a node fails."""
         feeds = self._feeds(input_feed, run_options)
-        if isinstance(output_names, (str, bytes)):
-            raise TypeError(f"output_names is a list of names, or None for all, not {output_names!r}")
-        if not isinstance(run_options, (options.RunOptions, type(None))):
-            raise TypeError(f"run_options is a RunOptions or None, not {type(run_options).__name__}")
+        arguments.instance("run_options", run_options, (options.RunOptions, type(None)), "a RunOptions or None")
         if run_options is not None and run_options.terminate:
             raise status(Fail, "the run was ended: RunOptions.terminate is set")
         try:
             return self.own.run(output_names or None, feeds, run_options)
+        except InvalidType:
+            raise
         except SardonyxError as e:
             raise self._run_error(e, feeds) from e
 
     def _feeds(self, input_feed: Mapping[str, Any], run_options: Any) -> Mapping[str, Any]:
         """The feeds as Sardonyx takes them: OrtValues opened, objects made strings where strings are wanted, adapters added."""
-        try:
-            values = input_feed.values()
-        except AttributeError:
-            raise AttributeError(f"feeds are a dict of input name -> array, not {type(input_feed).__name__}") from None
+        values = feeds_of(input_feed).values()
         adapters = getattr(run_options, "_adapters", ())
         if not adapters and not self._strings and all(type(v) is np.ndarray for v in values):
             return input_feed
@@ -145,7 +141,11 @@ class ExtensionSession:
         fetch_devices: Sequence[Any],
     ) -> None:
         """As run(), with lists of OrtValues: `fetches` is filled (what it holds already is overwritten in place)."""
-        results = self.run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
+        names = arguments.names("feed_names", feed_names)
+        values = arguments.instance("feeds", feeds, (list, tuple), "a list of OrtValues")
+        if len(names) != len(values):
+            raise InvalidInput(f"{len(names)} feed_names were given for {len(values)} feeds: one for each is wanted")
+        results = self.run(fetch_names, dict(zip(names, values, strict=True)), run_options)
         for i, result in enumerate(results):
             if i < len(fetches):
                 fetches[i].update_inplace(result)
@@ -179,8 +179,9 @@ class ExtensionSession:
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Has no effect beyond checking the form: no provider has options that change after the session was made."""
+        arguments.instance("dynamic options", options, Mapping, "a dict of text to text")
         if not all(isinstance(x, str) for pair in options.items() for x in pair):
-            raise TypeError("dynamic options are a dict of text to text")
+            raise InvalidType("dynamic options are a dict of text to text")
 
     def get_tuning_results(self) -> list[dict[str, Any]]:
         """What providers found by trying kernels: nothing, they choose without trying."""
@@ -190,6 +191,13 @@ class ExtensionSession:
         """Ignores the results, which are of another engine; RuntimeError with error_on_invalid, if there are any."""
         if results and error_on_invalid:
             raise RuntimeError("these tuning results are of providers that are not in this session")
+
+
+def feeds_of(given: Any) -> Mapping[str, Any]:
+    """The feeds of a run, which are a dict; WrongObject, which is also an AttributeError, for another object."""
+    if not hasattr(given, "items"):
+        raise WrongObject(f"feeds are a dict of input name -> value, not {type(given).__name__}")
+    return given  # type: ignore[no-any-return]
 
 
 def _host_memory() -> OrtMemoryInfo:

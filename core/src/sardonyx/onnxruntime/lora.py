@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from sardonyx.onnxruntime.adapter_file import Adapter, read_adapter, write_adapter
-from sardonyx.onnxruntime.errors import InvalidArgument, raises, status
-from sardonyx.onnxruntime.values import OrtValue
+from sardonyx.onnxruntime.errors import InvalidArgument, WrongObject, raises, status
+from sardonyx.onnxruntime.values import OrtValue, ortvalue_of
+from sardonyx.runtime import arguments
 
 __all__ = ["AdapterFormat", "LoraAdapter"]
 
@@ -26,12 +28,12 @@ class AdapterFormat:
     @raises(_invalid)
     def read_adapter(file_path: str | os.PathLike[str]) -> AdapterFormat:
         """The contents of a file; InvalidArgument where it is no such file."""
-        return AdapterFormat(read_adapter(os.fspath(file_path)))
+        return AdapterFormat(read_adapter(arguments.path("file_path", file_path)))
 
     @raises(_invalid)
     def export_adapter(self, file_path: str | os.PathLike[str]) -> None:
         """Write the file."""
-        write_adapter(self._adapter, os.fspath(file_path))
+        write_adapter(self._adapter, arguments.path("file_path", file_path))
 
     def get_format_version(self) -> int:
         """Version of the file format."""
@@ -43,7 +45,7 @@ class AdapterFormat:
 
     def set_adapter_version(self, adapter_version: int) -> None:
         """Set the version of the adapter."""
-        self._adapter.adapter_version = int(adapter_version)
+        self._adapter.adapter_version = arguments.whole("adapter_version", adapter_version)
 
     def get_model_version(self) -> int:
         """Version of the model it is for."""
@@ -51,7 +53,7 @@ class AdapterFormat:
 
     def set_model_version(self, model_version: int) -> None:
         """Set the version of the model it is for."""
-        self._adapter.model_version = int(model_version)
+        self._adapter.model_version = arguments.whole("model_version", model_version)
 
     def get_parameters(self) -> dict[str, OrtValue]:
         """The parameters by name."""
@@ -59,7 +61,9 @@ class AdapterFormat:
 
     def set_parameters(self, params: dict[str, OrtValue]) -> None:
         """Set the parameters by name."""
-        self._adapter.parameters = {name: value.numpy() for name, value in params.items()}
+        if not isinstance(params, Mapping):
+            raise WrongObject(f"params is a dict of name -> OrtValue, not {type(params).__name__}")
+        self._adapter.parameters = {name: ortvalue_of(f"parameter {name!r}", value).numpy() for name, value in params.items()}
 
 
 class LoraAdapter:
@@ -71,4 +75,4 @@ class LoraAdapter:
     @raises(_invalid)
     def Load(self, file_path: str | os.PathLike[str]) -> None:
         """Read a file; InvalidArgument where it is no such file."""
-        self.parameters = read_adapter(os.fspath(file_path)).parameters
+        self.parameters = read_adapter(arguments.path("file_path", file_path)).parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,14 +13,17 @@ from sardonyx.onnxruntime.enums import OrtExecutionProviderDevicePolicy
 from sardonyx.onnxruntime.errors import Fail, InvalidArgument, raises, status
 from sardonyx.onnxruntime.plugins import run_file
 from sardonyx.onnxruntime.providers import CPU, KNOWN, get_available_providers
-from sardonyx.onnxruntime.values import OrtValue
-from sardonyx.runtime import discovery, options
+from sardonyx.onnxruntime.values import OrtValue, ortvalue_of
+from sardonyx.runtime import arguments, discovery, options
+from sardonyx.runtime.checked_options import one_of
 
 if TYPE_CHECKING:
     from sardonyx.onnxruntime.devices import OrtEpDevice
     from sardonyx.onnxruntime.lora import LoraAdapter
 
 __all__ = ["RunOptions", "SessionOptions"]
+
+logger = logging.getLogger("sardonyx")
 
 Class = TypeVar("Class", bound=type)
 Delegate = Callable[[Sequence["OrtEpDevice"], Mapping[str, str], Mapping[str, str], int], Sequence["OrtEpDevice"]]
@@ -50,12 +54,9 @@ class SessionOptions(options.SessionOptions):
         self._read_context: tuple[Callable[..., None], int] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        old = self.__dict__.get(name)
-        if isinstance(old, (bool, int, str)) and not name.startswith("_"):
-            try:
-                value = type(old)(value) if isinstance(old, int) or isinstance(value, (str, os.PathLike)) else _refuse(value)
-            except (TypeError, ValueError):
-                raise TypeError(f"SessionOptions.{name} takes {type(old).__name__}, not {value!r}") from None
+        if name.endswith("_op_num_threads"):
+            # A negative number asks for the default there.
+            value = max(0, arguments.whole(f"SessionOptions.{name}", value))
         super().__setattr__(name, value)
 
     @property
@@ -64,12 +65,37 @@ class SessionOptions(options.SessionOptions):
         shared = 0 if self.use_per_session_threads else environment.global_threads()
         return shared or super().threads
 
+    @raises(RuntimeError)
     def get_session_config_entry(self, key: str) -> str:
         """A configuration entry; RuntimeError if it was not set."""
-        try:
-            return super().get_session_config_entry(key)
-        except InvalidInput as e:
-            raise RuntimeError(str(e)) from e
+        return super().get_session_config_entry(key)
+
+    @raises(RuntimeError)
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Set a configuration entry; RuntimeError for an empty key."""
+        super().add_session_config_entry(key, value)
+
+    def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
+        """Fix the symbolic dimension `name` of the inputs. A negative size leaves it free, with a warning."""
+        if not _left_free(name, value):
+            super().add_free_dimension_override_by_name(name, value)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
+        """Fix the dimensions of the inputs that carry this denotation. A negative size leaves them free, with a warning."""
+        if not _left_free(denotation, value):
+            super().add_free_dimension_override_by_denotation(denotation, value)
+
+    @raises(RuntimeError)
+    def add_external_initializers(self, names: list[str], values: list[Any]) -> None:
+        """Replace several initializers that the model keeps outside its file by OrtValues."""
+        for value in arguments.instance("values", values, (list, tuple), "a list of OrtValues"):
+            ortvalue_of("an initializer", value)
+        super().add_external_initializers(names, values)
+
+    @raises(RuntimeError)
+    def add_external_initializers_from_files_in_memory(self, names: list[str], buffers: list[Any], lengths: list[int]) -> None:
+        """Give the contents of external data files: location -> the first `length` bytes of a buffer."""
+        super().add_external_initializers_from_files_in_memory(names, buffers, lengths)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
         """Replace an initializer of the model by an OrtValue of the same dtype and shape; RuntimeError for another object."""
@@ -93,20 +119,33 @@ class SessionOptions(options.SessionOptions):
                 f"{name} is built for onnxruntime's C API, which Sardonyx does not have: write the operators as Python functions "
                 "with @sardonyx.custom_op(domain, name), in a package or in a .py file that you register here"
             )
-        self.register_custom_ops(run_file(name, f"sardonyx_operators_{os.path.basename(name)[:-3]}") if is_file else path)
+        source = run_file(name, f"sardonyx_operators_{os.path.basename(name)[:-3]}") if is_file else path
+        try:
+            self.register_custom_ops(source)
+        except InvalidInput as e:
+            if e.__cause__ is None:
+                raise
+            raise status(Fail, str(e)) from e
 
     def add_provider(self, name: str, provider_options: Mapping[str, str]) -> None:
         """Add a provider to those that run the model. Raises InvalidArgument for one that is not available here, RuntimeError
         for an unknown name."""
+        arguments.text("the name of a provider", name)
+        given = arguments.instance("provider_options", provider_options, Mapping, "a dict of option -> value, both text")
+        options = {arguments.text("an option of a provider", k): arguments.text(f"the value of option {k!r}", v) for k, v in given.items()}
         if name not in get_available_providers() and name not in discovery.available():
             if name not in KNOWN:
                 raise RuntimeError(f"Unknown Provider Type: {name}")
             raise status(InvalidArgument, f"provider {name!r} is not available here; available: {', '.join(get_available_providers())}")
-        self._providers.append((name, {str(k): str(v) for k, v in provider_options.items()}))
+        self._providers.append((name, options))
 
     def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], provider_options: Mapping[str, str]) -> None:
         """Add the provider of some of get_ep_devices(), which must all be of one provider."""
-        names = {d.ep_name for d in ep_devices}
+        from sardonyx.onnxruntime.devices import OrtEpDevice
+
+        form = "a list of what get_ep_devices() gives"
+        devices = arguments.instance("ep_devices", ep_devices, (list, tuple), form)
+        names = {arguments.instance("each of ep_devices", d, OrtEpDevice, form).ep_name for d in devices}
         if len(names) != 1:
             raise status(InvalidArgument, f"give devices of one provider, not of {sorted(names) or 'none'}")
         self.add_provider(names.pop(), provider_options)
@@ -117,7 +156,7 @@ class SessionOptions(options.SessionOptions):
 
     def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
         """Choose providers by the kind of their devices where the session names none."""
-        self._policy = OrtExecutionProviderDevicePolicy(policy)
+        self._policy = OrtExecutionProviderDevicePolicy(one_of(OrtExecutionProviderDevicePolicy, "policy", policy))
 
     def set_provider_selection_policy_delegate(self, delegate: Delegate) -> None:
         """Choose providers by a function: (devices, model metadata, runtime metadata, most devices) -> devices."""
@@ -150,8 +189,12 @@ class SessionOptions(options.SessionOptions):
         return [(n, {}) for n in dict.fromkeys([*(d.ep_name for d in devices), CPU])]
 
 
-def _refuse(value: Any) -> Any:
-    raise TypeError(value)
+def _left_free(name: str, value: Any) -> bool:
+    """Whether the size given for a free dimension is negative, which onnxruntime takes; that is warned of."""
+    if arguments.whole(f"the size of free dimension {name!r}", value, bits=64) >= 0:
+        return False
+    logger.warning("the free dimension override of %r has no effect: its size is %d", name, value)
+    return True
 
 
 @_names_on_class
@@ -162,6 +205,11 @@ class RunOptions(options.RunOptions):
         super().__init__()
         self.log_severity_level = -1
         self._adapters: list[LoraAdapter] = []
+
+    @raises(RuntimeError)
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Set a configuration entry of the run; RuntimeError for an empty key."""
+        super().add_run_config_entry(key, value)
 
     @raises(RuntimeError)
     def get_run_config_entry(self, key: str) -> str:

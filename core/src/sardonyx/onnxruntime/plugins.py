@@ -7,7 +7,7 @@ import os
 from types import ModuleType
 
 from sardonyx.onnxruntime.errors import Fail, InvalidArgument, status
-from sardonyx.runtime import discovery
+from sardonyx.runtime import arguments, discovery
 
 __all__ = ["register_execution_provider_library", "run_file", "unregister_execution_provider_library"]
 
@@ -33,7 +33,8 @@ def register_execution_provider_library(registration_name: str, library_path: st
     Raises Fail where there is no file or it defines no usable provider, InvalidArgument for a name that is taken,
     NotImplementedError for a shared library: those are built for onnxruntime's C API.
     """
-    path = os.fspath(library_path)
+    arguments.text("registration_name", registration_name)
+    path = arguments.path("library_path", library_path) if library_path != "" else ""
     if not os.path.exists(path):
         raise status(Fail, f"there is no provider library {path}")
     if not path.endswith(".py"):
@@ -54,7 +55,7 @@ def register_execution_provider_library(registration_name: str, library_path: st
 
 def unregister_execution_provider_library(registration_name: str) -> None:
     """Forget a provider that was registered from a file. Raises Fail for another name."""
-    if registration_name not in _registered:
+    if arguments.text("registration_name", registration_name) not in _registered:
         raise status(Fail, f"no provider was registered as {registration_name!r}")
     _registered.discard(registration_name)
     discovery.unregister(registration_name)

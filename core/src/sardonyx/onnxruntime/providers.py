@@ -7,10 +7,10 @@ CPUExecutionProvider. The plug-ins' own names are taken too.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sardonyx.errors import SardonyxError
+from sardonyx.errors import InvalidType, SardonyxError
 from sardonyx.runtime import discovery
 
 __all__ = [
@@ -88,6 +88,8 @@ def check_and_normalize_provider_args(
     of; the second is left out. Raises ValueError for arguments of the wrong form."""
     if providers is None:
         return [], []
+    if not isinstance(providers, Iterable):
+        raise InvalidType(f"'providers' should be a sequence, not {type(providers).__name__}")
     if not isinstance(providers, Sequence):
         raise ValueError(f"'providers' should be a sequence, not {type(providers).__name__}")
     if provider_options is None:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sardonyx.errors import InvalidType
 from sardonyx.onnxruntime import environment, placement
 from sardonyx.onnxruntime.binding import IOBinding
 from sardonyx.onnxruntime.devices import OrtEpDevice, OrtMemoryInfo
@@ -18,14 +19,16 @@ from sardonyx.onnxruntime.errors import (
     InvalidProtobuf,
     ModelLoadCanceled,
     NoSuchFile,
+    WrongObject,
     raises,
     status,
 )
-from sardonyx.onnxruntime.extension_session import ExtensionSession
+from sardonyx.onnxruntime.extension_session import ExtensionSession, feeds_of
 from sardonyx.onnxruntime.options import RunOptions, SessionOptions
 from sardonyx.onnxruntime.providers import CPU, check_and_normalize_provider_args, expand, get_available_providers
-from sardonyx.onnxruntime.values import OrtValue
-from sardonyx.runtime import options, session
+from sardonyx.onnxruntime.values import OrtValue, ortvalue_of
+from sardonyx.passes import pass_names
+from sardonyx.runtime import arguments, discovery, options, session
 from sardonyx.runtime.async_runs import run_with_callback
 from sardonyx.runtime.session import ModelMetadata, NodeArg
 
@@ -135,7 +138,7 @@ class Session:
     ) -> None:
         """Run in another thread, which then calls `callback(results, user_data, error)`: error is "" where all went well, else
         results is []. Raises ValueError for a missing input."""
-        missing = self._sess.missing(input_feed)
+        missing = self._sess.missing(feeds_of(input_feed))
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
 
@@ -145,7 +148,7 @@ class Session:
         self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
     ) -> list[OrtValue]:
         """As run(), with OrtValues in and out."""
-        feeds = {name: value._get_c_value() for name, value in input_dict_ort_values.items()}
+        feeds = {name: ortvalue_of(f"input {name!r}", value) for name, value in feeds_of(input_dict_ort_values).items()}
         return [OrtValue.of(v) for v in self.run(output_names, feeds, run_options)]
 
     def run_with_ortvaluevector(
@@ -162,6 +165,8 @@ class Session:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run with what is bound. Raises ValueError for the binding of another session, else RuntimeError."""
+        if not isinstance(iobinding, IOBinding):
+            raise WrongObject(f"iobinding is what io_binding() makes, not {type(iobinding).__name__}")
         if iobinding._session is not self._sess:
             raise ValueError("an IOBinding is run by the session that made it")
         self._sess.run_with_iobinding(iobinding, run_options)
@@ -221,24 +226,23 @@ class InferenceSession(Session):
         provider_options: Sequence[dict[Any, Any]] | None = None,
         **kwargs: Any,
     ):
-        super().__init__(int(kwargs.get("enable_fallback", 1)) == 1)
+        super().__init__(arguments.whole("enable_fallback", kwargs.get("enable_fallback", 1)) == 1)
         if isinstance(path_or_bytes, (str, os.PathLike)):
             self._model_path: str | None = os.fspath(path_or_bytes)
             self._model_bytes: bytes | None = None
         elif isinstance(path_or_bytes, bytes):
             self._model_path, self._model_bytes = None, path_or_bytes
         else:
-            raise TypeError(
+            raise InvalidType(
                 f"Unable to load from type '{type(path_or_bytes)}': give a path or bytes (of an onnx.ModelProto: SerializeToString())"
             )
-        if not isinstance(sess_options, (options.SessionOptions, type(None))):
-            raise TypeError(f"sess_options is a SessionOptions or None, not {type(sess_options).__name__}")
+        arguments.instance("sess_options", sess_options, (options.SessionOptions, type(None)), "a SessionOptions or None")
         self._sess_options_initial = sess_options
         self._disabled = kwargs.get("disabled_optimizers")
         try:
             self._make(providers, provider_options)
         except (ValueError, RuntimeError) as e:
-            if not self._enable_fallback or isinstance(e, NotImplementedError):
+            if not self._enable_fallback or isinstance(e, (NotImplementedError, InvalidType)):
                 raise
             logger.warning("%s; making the session on %s instead of %s", e, self._fallback_providers, providers)
             self._make(self._fallback_providers, None)
@@ -251,6 +255,8 @@ class InferenceSession(Session):
     def _make(self, providers: Providers | None, provider_options: Sequence[dict[Any, Any]] | None) -> None:
         source = self._checked_source()
         given = self._sess_options_initial if self._sess_options_initial is not None else SessionOptions()
+        if given.log_severity_level not in (-1, 0, 1, 2, 3, 4):
+            raise RuntimeError(f"Invalid session log severity level {given.log_severity_level}: it is 0 (verbose) to 4 (fatal), or -1")
         if getattr(given, "_cancelled", False):
             raise status(ModelLoadCanceled, "SessionOptions.set_load_cancellation_flag is set")
         names, settings = check_and_normalize_provider_args(providers, provider_options, get_available_providers())
@@ -271,7 +277,7 @@ class InferenceSession(Session):
         if seed is not None and given.seed is None:
             given = copy.copy(given)
             given.seed = seed
-        return session.InferenceSession(source, given, own, disabled_optimizers=self._disabled)
+        return session.InferenceSession(source, given, own, disabled_optimizers=_known_passes(self._disabled))
 
     def _checked_source(self) -> Any:
         path, data = self._model_path, self._model_bytes
@@ -294,6 +300,16 @@ class InferenceSession(Session):
         self._overridable_initializers, self._model_meta = sess.overridable_initializers, sess.model_meta
         self._providers, self._provider_options = sess.get_providers(), sess.get_provider_options()
         self._profiling_start_time_ns = sess.get_profiling_start_time_ns
+
+
+def _known_passes(disabled: Any) -> list[str]:
+    """Those of the passes to leave out that there are; the others, such as onnxruntime's own, are warned of."""
+    names = arguments.names("disabled_optimizers", () if disabled is None else disabled)
+    known = pass_names(discovery.passes()) if names else set()
+    for name in names:
+        if name not in known:
+            logger.warning("disabled_optimizers names %r, which has no effect: no pass or rule here is called so", name)
+    return [name for name in names if name in known]
 
 
 def _refuse_ort_format(head: bytes, what: str, named: bool) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, InvalidType
 from sardonyx.ir.dtypes import dtype_name, to_onnx
 from sardonyx.onnxruntime.devices import OrtDevice
 from sardonyx.onnxruntime.enums import OrtSparseFormat
-from sardonyx.onnxruntime.errors import raises
+from sardonyx.onnxruntime.errors import WrongObject, raises
+from sardonyx.runtime import arguments
 
 __all__ = ["SparseBlockSparseView", "SparseCooView", "SparseCsrView", "SparseTensor"]
 
@@ -64,9 +65,9 @@ class SparseTensor:
     @classmethod
     def _of(cls, shape: Any, values: np.ndarray, view: SparseCooView | SparseCsrView, format: OrtSparseFormat) -> SparseTensor:
         made = cls.__new__(cls)
-        values = np.asarray(values)
+        arguments.instance("values", values, np.ndarray, "a numpy array")
         made._values = values.astype(object) if values.dtype.kind == "U" else np.ascontiguousarray(values)
-        made._shape, made._view, made._format = [int(d) for d in shape], view, format
+        made._shape, made._view, made._format = list(arguments.shape("dense_shape", shape)), view, format
         return made
 
     _values: np.ndarray
@@ -84,7 +85,7 @@ class SparseTensor:
     ) -> SparseTensor:
         """Values with their indices, int64 [values] or [values, 2]."""
         _host(ort_device)
-        indices = np.ascontiguousarray(coo_indices, np.int64)
+        indices = _indices("coo_indices", coo_indices)
         count = int(np.size(values))
         if indices.size not in (count, 2 * count):
             raise InvalidInput(f"{count} values need {count} or {2 * count} indices, not {indices.size}")
@@ -97,7 +98,7 @@ class SparseTensor:
     ) -> SparseTensor:
         """The values of a matrix by rows, with int64 columns [values] and beginnings of rows [rows + 1]."""
         _host(ort_device)
-        inner, outer = np.ascontiguousarray(inner_indices, np.int64), np.ascontiguousarray(outer_indices, np.int64)
+        inner, outer = _indices("inner_indices", inner_indices), _indices("outer_indices", outer_indices)
         if len(dense_shape) != 2 or inner.size != np.size(values) or outer.size not in (0, int(dense_shape[0]) + 1):
             raise InvalidInput(f"{np.size(values)} values of a {list(dense_shape)} matrix do not fit {inner.size} and {outer.size} indices")
         return cls._of(dense_shape, values, SparseCsrView(inner, outer), OrtSparseFormat.ORT_SPARSE_CSRC)
@@ -150,6 +151,15 @@ class SparseTensor:
         raise RuntimeError("sparse tensors stay in host memory; make it dense and give it to the session, whose provider copies it")
 
 
+def _indices(what: str, given: Any) -> np.ndarray:
+    array = arguments.instance(what, given, np.ndarray, "a numpy array of whole numbers")
+    if array.dtype.kind not in "iu":
+        raise InvalidType(f"{what} is a numpy array of whole numbers, not of {array.dtype}")
+    return np.ascontiguousarray(array, np.int64)
+
+
 def _host(device: OrtDevice) -> None:
+    if not isinstance(device, OrtDevice):
+        raise WrongObject(f"ort_device is an OrtDevice, not {type(device).__name__}")
     if device.device_type() != OrtDevice.make("cpu", 0).device_type():
         raise InvalidInput("sparse tensors are held in host memory: give OrtDevice.make('cpu', 0)")

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, InvalidType
 from sardonyx.onnxruntime.devices import OrtDevice, device_of
-from sardonyx.onnxruntime.errors import raises
-from sardonyx.runtime import ortvalue
-from sardonyx.runtime.dlpack import from_dlpack
+from sardonyx.onnxruntime.errors import WrongObject, raises
+from sardonyx.runtime import arguments, ortvalue
 
 if TYPE_CHECKING:
     from sardonyx.onnxruntime.sparse import SparseTensor
 
-__all__ = ["OrtValue", "OrtValueVector", "copy_tensors"]
+__all__ = ["OrtValue", "OrtValueVector", "copy_tensors", "ortvalue_of"]
 
 
 class OrtValue(ortvalue.OrtValue):
@@ -77,6 +76,8 @@ class OrtValue(ortvalue.OrtValue):
     ) -> OrtValue:
         """An uninitialised tensor; `element_type` is a numpy dtype or a code of ONNX."""
         device, device_id = device_of(device_type, device_id)
+        if isinstance(element_type, int):
+            arguments.whole("element_type", element_type)
         made = ortvalue.OrtValue.ortvalue_from_shape_and_type(shape, element_type, device, device_id)
         return cls.of(made.numpy(), device, device_id)
 
@@ -88,10 +89,10 @@ class OrtValue(ortvalue.OrtValue):
         return cls.of(sparse_tensor, type_string=sparse_tensor.data_type())
 
     @classmethod
+    @raises(RuntimeError)
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:  # type: ignore[override]
         """A tensor that shares the memory of a DLPack exporter."""
-        array = from_dlpack(data)
-        return cls.of(array.view(np.bool_) if is_bool_tensor else array)
+        return cls.of(ortvalue.OrtValue.from_dlpack(data, is_bool_tensor).numpy())
 
     def to_dlpack(self) -> Any:
         """A DLPack capsule of the tensor."""
@@ -139,8 +140,15 @@ class OrtValue(ortvalue.OrtValue):
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:  # type: ignore[override]
         """Copy an array or another tensor of the same shape and dtype into this tensor's memory."""
         if not isinstance(data, (np.ndarray, OrtValue)):
-            raise TypeError(f"give a numpy array or an OrtValue, not {type(data).__name__}")
+            raise InvalidType(f"give a numpy array or an OrtValue, not {type(data).__name__}")
         super().update_inplace(data if isinstance(data, np.ndarray) else data.numpy())
+
+
+def ortvalue_of(what: str, value: Any) -> OrtValue:
+    """An OrtValue that a caller gives; WrongObject, which is also an AttributeError, for another object."""
+    if not isinstance(value, OrtValue):
+        raise WrongObject(f"{what} is an OrtValue, not {type(value).__name__}")
+    return value
 
 
 class OrtValueVector(list[OrtValue]):
@@ -188,6 +196,9 @@ class OrtValueVector(list[OrtValue]):
 @raises(RuntimeError)
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
     """Copy tensors into tensors of the same dtypes and shapes."""
+    for what, tensors in (("src", src), ("dst", dst)):
+        for tensor in arguments.instance(what, tensors, (list, tuple), "a list of OrtValues"):
+            ortvalue_of(f"each of {what}", tensor)
     if len(src) != len(dst):
         raise InvalidInput(f"{len(src)} tensors cannot be copied into {len(dst)}")
     for a, b in zip(src, dst, strict=True):

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sardonyx.errors import InvalidInput, RunTimeout
+from sardonyx.errors import InvalidType, RunTimeout
+from sardonyx.runtime import arguments
 
 __all__ = ["run_coroutine", "run_with_callback"]
 
@@ -41,7 +42,7 @@ def run_with_callback(run: Callable[[], list[Any]], callback: Any, user_data: An
     """Call run() in a thread, then callback(results, user_data, error): error is "" for success, and results [] for failure.
     What the callback raises is logged."""
     if not callable(callback):
-        raise InvalidInput(f"callback is a function (results, user_data, error), not {type(callback).__name__}")
+        raise InvalidType(f"callback is a function (results, user_data, error), not {type(callback).__name__}")
 
     def work() -> None:
         results: list[Any] = []
@@ -61,6 +62,8 @@ def run_with_callback(run: Callable[[], list[Any]], callback: Any, user_data: An
 async def run_coroutine(run: Callable[[bytearray], list[Any]], timeout: float | None) -> list[Any]:
     """Await run(flag) in a thread. Where the task is cancelled, or `timeout` seconds have passed (RunTimeout), the flag's
     byte is set, and the run ends before its next node."""
+    if timeout is not None:
+        timeout = arguments.number("timeout", timeout)
     flag = bytearray(1)
     future = asyncio.get_running_loop().run_in_executor(_threads(), run, flag)
     try:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable, Iterator
+from types import ModuleType
 from typing import Any
 
 from sardonyx.ep.custom_ops import CustomOp, registered
 from sardonyx.ep.kernels import Kernel, KernelSet
 from sardonyx.ep.provider import Claim, CompileContext, Executable, Provider, Refusal
-from sardonyx.errors import InvalidInput, NotSupported
+from sardonyx.errors import InvalidInput, InvalidType, NotSupported
 from sardonyx.ir.graph import Graph, Node
 from sardonyx.ir.schema import schema
 from sardonyx.ir.types import ValueType
-from sardonyx.runtime import discovery
+from sardonyx.runtime import arguments, discovery
 
 __all__ = ["CUSTOM", "CustomOps", "CustomProvider", "custom_ops_of"]
 
@@ -35,10 +36,16 @@ def custom_ops_of(source: Any) -> list[CustomOp]:
             )
         try:
             source = importlib.import_module(name)
-        except ImportError as e:
-            raise InvalidInput(f"custom operators of {name!r}: the module cannot be imported: {e}") from e
-    found = list(source) if isinstance(source, (list, tuple)) else [v for v in vars(source).values() if isinstance(v, CustomOp)]
-    if not found or not all(isinstance(op, CustomOp) for op in found):
+        except Exception as e:
+            raise InvalidInput(f"custom operators of {name!r}: the module cannot be imported: {type(e).__name__}: {e}") from e
+    if isinstance(source, ModuleType):
+        found = [v for v in vars(source).values() if isinstance(v, CustomOp)]
+    elif isinstance(source, (list, tuple)) and all(isinstance(op, CustomOp) for op in source):
+        found = list(source)
+    else:
+        form = "what @sardonyx.custom_op makes, a list of such, a module, or the name of a module"
+        raise InvalidType(f"the source of custom operators is {form}, not {type(source).__name__} {arguments.shown(source)}")
+    if not found:
         raise InvalidInput(f"{source!r} has no custom operators: decorate functions with @sardonyx.custom_op(domain, name, dtypes=[...])")
     return found
 

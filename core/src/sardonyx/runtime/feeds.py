@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidInput
+from sardonyx.errors import InvalidInput, InvalidType
 from sardonyx.ir.dtypes import STRING, dtype_name, is_float
 from sardonyx.ir.graph import Value
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, TensorType, ValueType, type_string
@@ -162,11 +162,12 @@ def check_feeds(inputs: list[Feed], given: Mapping[str, Any]) -> list[Any]:
         feeds = _with_defaults(inputs, given)
     except TypeError:
         if not isinstance(given, Mapping):
-            raise InvalidInput(f"feeds are a dict of input name -> array, not {type(given).__name__}") from None
+            raise InvalidType(f"feeds are a dict of input name -> array, not {type(given).__name__}") from None
         raise
     unknown = [n for n in given if n not in {f.name for f in inputs}]
     if unknown:
-        raise InvalidInput(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in inputs]}")
+        kind = InvalidInput if isinstance(unknown[0], str) else InvalidType
+        raise kind(f"the model has no input {unknown[0]!r}; its inputs are {[f.name for f in inputs]}")
     return feeds
 
 

@@ -19,7 +19,10 @@ _given = itertools.count()
 def replace_initializers(values: dict[str, Value], given: dict[str, Any]) -> None:
     """Give constants among a model's `values` others, by name. InvalidInput for an unknown name, another dtype or shape."""
     for name, value in given.items():
-        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        try:
+            array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        except Exception as e:
+            raise InvalidInput(f"initializer {name!r}: the {type(value).__name__} given for it is no array: {e}") from e
         target = values.get(name)
         if target is None or target.const is None:
             raise InvalidInput(f"the model has no initializer {name!r} to replace")

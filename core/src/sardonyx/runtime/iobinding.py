@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidInput
-from sardonyx.ir.dtypes import from_onnx
+from sardonyx.errors import InvalidInput, InvalidType
+from sardonyx.runtime import arguments
 from sardonyx.runtime.ortvalue import OrtValue
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ class IOBinding:
     """Inputs and outputs of `session`, bound to values that stay where they are between runs."""
 
     def __init__(self, session: InferenceSession):
+        if not hasattr(session, "get_overridable_initializers"):
+            raise InvalidType(f"an IOBinding is made of an InferenceSession, not of {type(session).__name__}")
         self._session = session
         self.inputs: dict[str, Any] = {}
         self.outputs: dict[str, np.ndarray | None] = {}
@@ -29,12 +33,12 @@ class IOBinding:
         self._out = [a.name for a in session.get_outputs()]
 
     def _input(self, name: str, value: Any) -> None:
-        if name not in self._in:
+        if arguments.text("the name of an input", name) not in self._in:
             raise InvalidInput(f"the model has no input {name!r}; its inputs are {sorted(self._in)}")
         self.inputs[name] = value
 
     def _output(self, name: str, value: np.ndarray | None) -> None:
-        if name not in self._out:
+        if arguments.text("the name of an output", name) not in self._out:
             raise InvalidInput(f"the model has no output {name!r}; its outputs are {self._out}")
         self.outputs[name] = value
 
@@ -48,7 +52,7 @@ class IOBinding:
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an input to an OrtValue."""
-        self._input(name, ortvalue.numpy())
+        self._input(name, _ortvalue(ortvalue).numpy())
 
     def bind_output(
         self,
@@ -64,13 +68,15 @@ class IOBinding:
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an output to an OrtValue, which the run fills."""
-        self._output(name, ortvalue._tensor())
+        self._output(name, _ortvalue(ortvalue)._tensor())
 
     def receive(self, results: list[Any]) -> None:
         """Take a run's outputs: those bound to buffers are copied there. InvalidInput for a buffer that does not fit."""
         for i, (name, target) in enumerate(self.outputs.items()):
             if target is None:
                 continue
+            if not isinstance(results[i], np.ndarray):
+                raise InvalidInput(f"output {name!r} is a {type(results[i]).__name__}; a buffer cannot be bound to it")
             if target.shape != results[i].shape or target.dtype != results[i].dtype:
                 have, want = f"{target.dtype}{list(target.shape)}", f"{results[i].dtype}{list(results[i].shape)}"
                 raise InvalidInput(f"output {name!r} is {want}; the buffer bound to it is {have}")
@@ -104,11 +110,20 @@ class IOBinding:
 
 def array_at(device_type: str, element_type: Any, shape: Any, pointer: int) -> np.ndarray:
     """An array over memory at an address; the caller keeps it alive."""
-    if device_type.lower() != "cpu":
+    if arguments.text("device_type", device_type).lower() != "cpu":
         raise InvalidInput(f"no installed provider has memory on {device_type!r}; bind host memory ('cpu')")
-    dtype = from_onnx(element_type) if isinstance(element_type, int) else np.dtype(element_type)
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    dtype, dims = arguments.element_type("element_type", element_type), arguments.shape("shape", shape)
+    if dtype.kind in "OUS":
+        raise InvalidInput("a tensor of strings cannot be bound by its address: bind it as an OrtValue")
+    size = math.prod(dims) * dtype.itemsize
+    address = arguments.whole("the address of a buffer", pointer, bits=64)
     if size == 0:
-        return np.empty(tuple(shape), dtype)
-    raw = memoryview((ctypes.c_char * size).from_address(pointer))
-    return np.frombuffer(raw, dtype).reshape(tuple(shape))
+        return np.empty(dims, dtype)
+    if address <= 0 or address + size > sys.maxsize:
+        raise InvalidInput(f"{address} is not the address of a buffer of {size:,} bytes")
+    raw = memoryview((ctypes.c_char * size).from_address(address))
+    return np.frombuffer(raw, dtype).reshape(dims)
+
+
+def _ortvalue(value: Any) -> OrtValue:
+    return arguments.instance("what is bound", value, OrtValue, "an OrtValue")  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import InvalidInput
+from sardonyx.runtime import arguments
 
 if TYPE_CHECKING:
     from sardonyx.runtime.explain import Placement
@@ -38,7 +39,7 @@ class _Stderr(logging.StreamHandler[Any]):
 
 
 def _level(severity: int, verbosity: int) -> int:
-    if severity not in LEVELS:
+    if arguments.whole("log severity", severity) not in LEVELS:
         raise InvalidInput(f"log severity {severity!r}: it is 0 (verbose), 1 (info), 2 (warning), 3 (error) or 4 (fatal)")
     return LEVELS[severity] if severity else max(1, logging.DEBUG - int(verbosity))
 
@@ -89,7 +90,7 @@ def set_default_logger_severity(severity: int) -> None:
 def set_default_logger_verbosity(verbosity: int) -> None:
     """How far below level DEBUG the logger `sardonyx` goes where its severity is 0."""
     global _verbosity
-    _verbosity = int(verbosity)
+    _verbosity = arguments.whole("log verbosity", verbosity)
     if ROOT.level and ROOT.level <= logging.DEBUG:
         ROOT.setLevel(_level(0, _verbosity))
 

@@ -6,10 +6,23 @@ import copy
 import enum
 import math
 import os
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from sardonyx.errors import InvalidInput, did_you_mean
+from sardonyx.errors import InvalidInput, InvalidType
+from sardonyx.runtime import arguments
+from sardonyx.runtime.checked_options import (
+    Check,
+    CheckedOptions,
+    add_entry,
+    assignments,
+    columns,
+    custom_ops,
+    one_of,
+    optional_path,
+    seed,
+)
 from sardonyx.runtime.log import warn_once
 
 __all__ = [
@@ -93,13 +106,38 @@ def cgroup_quota() -> int | None:
         return None
 
 
-class SessionOptions:
+class SessionOptions(CheckedOptions):
     """Options of a session.
 
     Beyond onnxruntime's: `strict` (only the providers named run nodes; a node they refuse is an error), `assign` (node,
     origin or operator name -> provider), `disabled_optimizers` (pass names), `seed` (of random operators that have none; None:
-    another one every time). An unknown attribute raises AttributeError.
+    another one every time). An option of the wrong type raises InvalidType where it is set, a value that cannot be InvalidInput,
+    and an unknown attribute AttributeError.
     """
+
+    CHECKS: ClassVar[dict[str, Check]] = {
+        "enable_cpu_mem_arena": arguments.flag,
+        "enable_mem_pattern": arguments.flag,
+        "enable_mem_reuse": arguments.flag,
+        "enable_profiling": arguments.flag,
+        "profile_file_prefix": optional_path,
+        "execution_mode": partial(one_of, ExecutionMode),
+        "execution_order": partial(one_of, ExecutionOrder),
+        "graph_optimization_level": partial(one_of, GraphOptimizationLevel),
+        "inter_op_num_threads": partial(arguments.whole, least=0),
+        "intra_op_num_threads": partial(arguments.whole, least=0),
+        "log_severity_level": arguments.whole,
+        "log_verbosity_level": arguments.whole,
+        "logid": arguments.text,
+        "optimized_model_filepath": optional_path,
+        "use_deterministic_compute": arguments.flag,
+        "use_per_session_threads": arguments.flag,
+        "strict": arguments.flag,
+        "assign": assignments,
+        "disabled_optimizers": lambda what, value: set(arguments.names(what, value)),
+        "custom_ops": custom_ops,
+        "seed": seed,
+    }
 
     def __init__(self) -> None:
         self.enable_cpu_mem_arena = True
@@ -128,14 +166,6 @@ class SessionOptions:
         self._denotations: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
         self._external: dict[str, Any] = {}
-        self._all_named = True
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        options = vars(self)
-        if "_all_named" in options and name not in options and not name.startswith("_"):
-            near = did_you_mean(name, (n for n in options if not n.startswith("_")))
-            raise AttributeError(f"SessionOptions has no option {name!r}{near}")
-        super().__setattr__(name, value)
 
     def copy(self) -> Self:
         """Options of the same values that change apart from these."""
@@ -146,39 +176,52 @@ class SessionOptions:
         return twin
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Set a configuration entry; those with a meaning here are listed in the user guide."""
-        self._config[str(key)] = str(value)
+        """Set a configuration entry, text by text; those with a meaning here are listed in the user guide. Raises InvalidType,
+        or InvalidInput for an empty key."""
+        add_entry(self._config, "session", key, value)
 
     def get_session_config_entry(self, key: str) -> str:
         """A configuration entry; InvalidInput if it was not set."""
-        if key not in self._config:
+        if arguments.text("the key of a session configuration entry", key) not in self._config:
             raise InvalidInput(f"SessionOptions does not have configuration with key: {key}")
         return self._config[key]
 
     def has_session_config_entry(self, key: str) -> bool:
         """Whether a configuration entry was set."""
-        return key in self._config
+        return arguments.text("the key of a session configuration entry", key) in self._config
 
     def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
-        """Fix the symbolic dimension `name` of the inputs."""
-        self._dims[name] = int(value)
+        """Fix the symbolic dimension `name` of the inputs. The session warns where no input has it."""
+        arguments.text("the name of a free dimension", name)
+        self._dims[name] = arguments.whole(f"the size of free dimension {name!r}", value, least=0, bits=64)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
-        """Fix the dimensions of the inputs that carry this denotation."""
-        self._denotations[denotation] = int(value)
+        """Fix the dimensions of the inputs that carry this denotation. The session warns where none does."""
+        arguments.text("the denotation of a free dimension", denotation)
+        self._denotations[denotation] = arguments.whole(f"the size of free dimensions {denotation!r}", value, least=0, bits=64)
 
     def add_initializer(self, name: str, value: Any) -> None:
         """Replace an initializer of the model by an OrtValue or array of the same dtype and shape."""
-        self._initializers[name] = value
+        self._initializers[arguments.text("the name of an initializer", name)] = value
 
     def add_external_initializers(self, names: list[str], values: list[Any]) -> None:
         """Replace several initializers that the model keeps outside its file."""
-        self._initializers.update(zip(names, values, strict=True))
+        for name, value in columns(names=names, values=values):
+            self.add_initializer(name, value)
 
     def add_external_initializers_from_files_in_memory(self, names: list[str], buffers: list[Any], lengths: list[int]) -> None:
         """Give the contents of external data files: location -> the first `length` bytes of a buffer."""
-        for name, buffer, length in zip(names, buffers, lengths, strict=True):
-            self._external[name] = memoryview(buffer).cast("B")[:length]
+        for name, buffer, length in columns(names=names, buffers=buffers, lengths=lengths):
+            what = f"the buffer of external data {arguments.text('the location of external data', name)!r}"
+            try:
+                content = memoryview(buffer).cast("B")
+            except TypeError as e:
+                raise InvalidType(f"{what} is bytes or another contiguous buffer, not {type(buffer).__name__}: {e}") from None
+            if arguments.whole(f"the length of {what}", length, bits=64) < 0:
+                raise InvalidType(f"the length of {what} is a number of bytes, not {length}")
+            if length > len(content):
+                raise InvalidInput(f"{what} has {len(content)} bytes, less than the {length} that are said to be in it")
+            self._external[name] = content[:length]
 
     def register_custom_ops(self, *sources: Any) -> None:
         """Custom operators for this session: what @sardonyx.custom_op makes, lists of such, modules, or names of modules.
@@ -205,15 +248,22 @@ class SessionOptions:
     def threads(self) -> int:
         """Threads for one operator: as set, or the processors this process may use."""
         if self.intra_op_num_threads:
-            return int(self.intra_op_num_threads)
+            return self.intra_op_num_threads
         return threads_of("ORT_INTRA_OP_NUM_THREADS") or default_threads()
 
 
-class RunOptions:
+class RunOptions(CheckedOptions):
     """Options of one run. Setting `terminate` (from another thread) ends the run between two nodes.
 
-    `log_severity_level` is that of the session where it is -1.
+    `log_severity_level` is that of the session where it is -1. Options are checked as those of SessionOptions.
     """
+
+    CHECKS: ClassVar[dict[str, Check]] = {
+        "log_severity_level": arguments.whole,
+        "log_verbosity_level": arguments.whole,
+        "logid": arguments.text,
+        "only_execute_path_to_fetches": arguments.flag,
+    }
 
     def __init__(self) -> None:
         self.log_severity_level = -1
@@ -230,14 +280,14 @@ class RunOptions:
 
     @terminate.setter
     def terminate(self, value: bool) -> None:
-        self._flag[0] = bool(value)
+        self._flag[0] = arguments.flag("RunOptions.terminate", value)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Set a configuration entry of the run."""
-        self._config[str(key)] = str(value)
+        """Set a configuration entry of the run, text by text. Raises InvalidType, or InvalidInput for an empty key."""
+        add_entry(self._config, "run", key, value)
 
     def get_run_config_entry(self, key: str) -> str:
         """A configuration entry; InvalidInput if it was not set."""
-        if key not in self._config:
+        if arguments.text("the key of a run configuration entry", key) not in self._config:
             raise InvalidInput(f"RunOptions does not have configuration with key: {key}")
         return self._config[key]

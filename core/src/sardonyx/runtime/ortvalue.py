@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import InvalidInput
-from sardonyx.ir.dtypes import dtype_name, from_onnx, to_onnx
+from sardonyx.errors import InvalidInput, InvalidType
+from sardonyx.ir.dtypes import STRING, dtype_name, to_onnx
+from sardonyx.runtime import arguments
 from sardonyx.runtime.dlpack import from_dlpack, to_dlpack
 
 __all__ = ["OrtValue"]
@@ -24,34 +25,36 @@ class OrtValue:
     @staticmethod
     def ortvalue_from_numpy(numpy_obj: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
         """An OrtValue over a contiguous array (copied if it is not)."""
-        _host(device_type)
-        array = np.asarray(numpy_obj)
-        return OrtValue(array if array.flags.c_contiguous else np.asarray(array, order="C"), device_type, device_id)
+        _host(device_type, device_id)
+        return OrtValue(np.asarray(_array(numpy_obj), order="C"), device_type, device_id)
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, onnx_element_type: int) -> OrtValue:
         """The bytes of `data` as elements of an ONNX type numpy has no name for (bfloat16, float8...)."""
-        dtype = from_onnx(onnx_element_type)
+        dtype = arguments.element_type("onnx_element_type", arguments.whole("onnx_element_type", onnx_element_type))
+        arguments.instance("data", data, np.ndarray, "a numpy array")
         if data.dtype.itemsize != dtype.itemsize:
             raise InvalidInput(f"{data.dtype} has {data.dtype.itemsize} bytes per element, {dtype_name(dtype)} has {dtype.itemsize}")
         return OrtValue(np.asarray(data, order="C").view(dtype))
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape: Any, element_type: Any = np.float32, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """An uninitialised tensor; `element_type` is a numpy dtype or an ONNX type code."""
-        _host(device_type)
-        dtype = from_onnx(element_type) if isinstance(element_type, int) else np.dtype(element_type)
-        return OrtValue(np.empty(tuple(shape), dtype), device_type, device_id)
+        """An uninitialised tensor of numbers; `element_type` is a numpy dtype or an ONNX type code. Raises OutOfMemory, which is
+        also a MemoryError, where there is no room for it."""
+        _host(device_type, device_id)
+        return OrtValue(arguments.new_array("the tensor", shape, element_type), device_type, device_id)
 
     @staticmethod
     def ort_value_from_sequence(values: list[Any]) -> OrtValue:
         """A sequence of tensors."""
-        return OrtValue([np.asarray(v) for v in values])
+        return OrtValue([_array(v) for v in arguments.instance("values", values, (list, tuple), "a list of tensors")])
 
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
         """A tensor that shares the memory of a DLPack exporter."""
-        array = from_dlpack(data)
+        array = _from_dlpack(data)
+        if is_bool_tensor and array.dtype.itemsize != 1:
+            raise InvalidInput(f"a tensor of bool has 1 byte per element, the one given is {array.dtype}")
         return OrtValue(array.view(np.bool_) if is_bool_tensor else array)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
@@ -78,6 +81,7 @@ class OrtValue:
     def update_inplace(self, np_arr: np.ndarray) -> None:
         """Copy an array of the same shape and dtype into this tensor's memory."""
         target = self._tensor()
+        arguments.instance("np_arr", np_arr, np.ndarray, "a numpy array")
         if np_arr.shape != target.shape or np_arr.dtype != target.dtype:
             raise InvalidInput(f"cannot put {np_arr.dtype}{list(np_arr.shape)} into {target.dtype}{list(target.shape)}")
         np.copyto(target, np_arr)
@@ -130,6 +134,28 @@ class OrtValue:
         return False
 
 
-def _host(device_type: str) -> None:
-    if device_type.lower() != "cpu":
+def _host(device_type: str, device_id: int) -> None:
+    arguments.whole("device_id", device_id)
+    if arguments.text("device_type", device_type).lower() != "cpu":
         raise InvalidInput(f"no installed provider has memory on {device_type!r}; use 'cpu'")
+
+
+def _array(value: Any) -> np.ndarray:
+    """A tensor of what numpy makes an array of; InvalidInput where ONNX has no such tensor."""
+    try:
+        array = np.asarray(value)
+    except Exception as e:
+        raise InvalidInput(f"the {type(value).__name__} does not become a numpy array: {e}") from e
+    arguments.element_type("an OrtValue", array.dtype)
+    if array.dtype == STRING and not all(isinstance(s, (str, bytes)) for s in array.flat):
+        raise InvalidType(f"an OrtValue is made from an array of numbers or strings, not from {arguments.shown(value)}")
+    return array
+
+
+def _from_dlpack(data: Any) -> np.ndarray:
+    if not hasattr(data, "__dlpack__") and type(data).__name__ != "PyCapsule":
+        raise InvalidType(f"data exports DLPack (__dlpack__) or is a capsule, not {type(data).__name__}")
+    try:
+        return from_dlpack(data)
+    except Exception as e:
+        raise InvalidInput(f"the {type(data).__name__} does not become a tensor by DLPack: {e}") from e

@@ -11,6 +11,7 @@ from sardonyx.errors import InvalidInput
 from sardonyx.ir.chain import chain
 from sardonyx.ir.graph import Model, Value
 from sardonyx.ir.load import load
+from sardonyx.runtime import arguments
 from sardonyx.runtime.check_assign import names_of
 from sardonyx.runtime.joints import find_joints
 from sardonyx.runtime.options import SessionOptions
@@ -44,7 +45,11 @@ class Pipeline(InferenceSession):
         mapping: Mapping[str, str | None] | None = None,
         **kwargs: Any,
     ):
-        self._mapping = dict(mapping or {})
+        form = "a dict of stage.input -> stage.output, or None"
+        self._mapping = dict(arguments.instance("mapping", {} if mapping is None else mapping, Mapping, form))
+        for key, value in self._mapping.items():
+            arguments.text("an input in mapping", key)
+            arguments.instance(f"the output for {key!r} in mapping", value, (str, type(None)), "text, or None for no stage")
         super().__init__(_named(stages), sess_options, providers, provider_options, **kwargs)
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from sardonyx.ep import TensorInfo
 from sardonyx.ir.dtypes import dtype_name
 from sardonyx.ir.graph import Node, Value
+from sardonyx.runtime import arguments
 from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.planner import Placed
 from sardonyx.runtime.work import Work, work_of
@@ -136,13 +137,14 @@ class Profile:
             for e in self.events
         ]
 
-    def save(self, path: str) -> str:
-        """Write the Chrome trace as JSON; returns the path."""
-        from sardonyx.ir.replacing import replacing
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write the Chrome trace as JSON; returns the path. Raises UnwritableFile, which is also an OSError."""
+        from sardonyx.ir.replacing import writing
 
-        with replacing(path) as f:
+        target = arguments.path("the path of the profile", path)
+        with writing(target) as f:
             f.write(json.dumps(self.trace()).encode())
-        return path
+        return target
 
     def to_dict(self) -> dict[str, Any]:
         """Rows and operators, for JSON."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sardonyx.runtime import arguments
 from sardonyx.runtime.iobinding import IOBinding
 from sardonyx.runtime.options import RunOptions
 from sardonyx.runtime.ortvalue import OrtValue
@@ -47,11 +48,13 @@ class RunForms:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run with bound inputs; bound output buffers are filled, other bound outputs are made."""
+        arguments.instance("iobinding", iobinding, IOBinding, "what io_binding() makes")
         iobinding.receive(self.run(list(iobinding.outputs) or None, iobinding.inputs, run_options))
 
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
     ) -> list[OrtValue]:
         """As run(), with OrtValues in and out."""
-        feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+        given = arguments.instance("input_dict_ort_values", input_dict_ort_values, Mapping, "a dict of input name -> OrtValue")
+        feeds = {name: arguments.instance(f"input {name!r}", v, OrtValue, "an OrtValue").numpy() for name, v in given.items()}
         return [OrtValue(v) for v in self.run(output_names, feeds, run_options)]

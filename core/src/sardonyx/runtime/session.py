@@ -11,13 +11,14 @@ from typing import Any, Self
 
 from sardonyx.ep.provider import CompileContext, Provider, RunContext
 from sardonyx.ep.weights import WeightStore
-from sardonyx.errors import InvalidInput, SardonyxError, foreign
+from sardonyx.errors import InvalidInput, InvalidType, SardonyxError, foreign
 from sardonyx.ir.custom import inferring
 from sardonyx.ir.fork import ForkLock
 from sardonyx.ir.graph import Model, Value
 from sardonyx.ir.load import load
-from sardonyx.runtime import discovery
+from sardonyx.runtime import arguments, discovery
 from sardonyx.runtime.check_assign import check_names, names_of, resolve_wishes
+from sardonyx.runtime.check_options import cautions, check_passes, disabled_passes
 from sardonyx.runtime.choose_providers import choose_providers
 from sardonyx.runtime.collector import collector_paused
 from sardonyx.runtime.custom_ops import CUSTOM, CustomOps, CustomProvider
@@ -49,7 +50,9 @@ class InferenceSession(RunForms, SessionInfo):
 
     `path_or_bytes` is a path, the file's bytes or an onnx.ModelProto. `providers` are names (`"native"`), or
     (name, options) pairs, in order of preference; None means every usable provider, by priority. Where `cpu` is installed
-    it comes last, unless `sess_options.strict`. Raises InvalidInput, InvalidModel, NotSupported or ProviderError.
+    it comes last, unless `sess_options.strict`. Keywords: `disabled_optimizers`, more names than those of the options;
+    onnxruntime's enable_fallback and read_config_from_model have no effect. Raises InvalidInput, InvalidModel, NotSupported or
+    ProviderError.
     """
 
     def __init__(
@@ -62,11 +65,10 @@ class InferenceSession(RunForms, SessionInfo):
     ):
         self._source = source_of(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, (str, os.PathLike)) else None
-        if not isinstance(sess_options, SessionOptions | None):
-            raise InvalidInput(f"sess_options is a SessionOptions, or None, not {type(sess_options).__name__}")
+        arguments.instance("sess_options", sess_options, (SessionOptions, type(None)), "a SessionOptions, or None")
         self._given = sess_options if sess_options is not None else SessionOptions()
         self._options = self._given.copy()  # a session may compile again, when the caller has changed its own
-        self._disabled = set(self._options.disabled_optimizers) | set(kwargs.pop("disabled_optimizers", None) or ())
+        self._disabled = disabled_passes(self._options, kwargs)
         self._requested = (providers, provider_options)
         self._logger = make_logger(self._options.log_severity_level, self._options.log_verbosity_level, self._options.logid)
         self._custom = CustomOps(self._options.custom_ops)
@@ -75,6 +77,7 @@ class InferenceSession(RunForms, SessionInfo):
         self.load_report: list[tuple[str, float]] = []
         try:
             self._providers, self._asked = choose_providers(providers, provider_options, self._options.is_strict)
+            check_passes(self._disabled)
             with inferring(self._custom.infer), collector_paused():
                 self._create()
         except (SardonyxError, Warning):
@@ -85,6 +88,8 @@ class InferenceSession(RunForms, SessionInfo):
     def _create(self) -> None:
         self._separate = False
         model = self._load()
+        for text in cautions(model, self._options):
+            self._logger.warning("%s", text)
         self._meta = ModelMetadata(model)
         self._input_args = [node_arg(v) for v in model.graph.inputs if v.name not in model.overridable]
         self._overridable_args = [node_arg(v) for v in model.graph.inputs if v.name in model.overridable]
@@ -245,8 +250,7 @@ class InferenceSession(RunForms, SessionInfo):
 
     def _context(self, run_options: RunOptions | None, flags: tuple[bytearray, ...]) -> RunContext | None:
         if run_options is not None:
-            if not isinstance(run_options, RunOptions):
-                raise InvalidInput(f"run_options is a RunOptions, or None, not {type(run_options).__name__}")
+            arguments.instance("run_options", run_options, RunOptions, "a RunOptions, or None")
             flags = (*flags, run_options._flag)
             o = run_options
             log = self._logger if o.log_severity_level == -1 else make_logger(o.log_severity_level, o.log_verbosity_level, o.logid)
@@ -269,14 +273,20 @@ class InferenceSession(RunForms, SessionInfo):
         return IOBinding(self)
 
     def profile(self, input_feed: Mapping[str, Any], *, runs: int = 10, warmup: int = 1) -> Profile:
-        """Run `runs` times (after `warmup` runs that do not count) and return the time of every node."""
-        for _ in range(warmup):
+        """Run `runs` times, at least once, after `warmup` runs that do not count, and return the time of every node."""
+        arguments.whole("runs", runs, least=1)
+        for _ in range(arguments.whole("warmup", warmup, least=0)):
             self.run(None, input_feed)
-        feeds = self._checked(input_feed)
         profile = self._new_profile()
-        for _ in range(runs):
-            self._plan.run(list(feeds), RunContext(record=profile.record))
-            profile.runs += 1
+        try:
+            feeds = self._checked(input_feed)
+            for _ in range(runs):
+                self._plan.run(list(feeds), RunContext(record=profile.record))
+                profile.runs += 1
+        except (SardonyxError, Warning):
+            raise
+        except Exception as e:
+            raise foreign("the run", e) from e
         profile.sizes = sizes_of(self._feeds, feeds)
         return profile
 
@@ -284,7 +294,8 @@ class InferenceSession(RunForms, SessionInfo):
         return Profile(where=self._placement)
 
     def end_profiling(self) -> str:
-        """Write the profile of all runs since the session was made with enable_profiling; returns the file's name."""
+        """Write the profile of all runs since the session was made with enable_profiling; returns the file's name. Raises
+        UnwritableFile, after which it can be called again."""
         if self._profile is None:
             raise InvalidInput("profiling was not enabled: set SessionOptions.enable_profiling before making the session")
         stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
@@ -366,5 +377,5 @@ class InferenceSession(RunForms, SessionInfo):
 def _names(output_names: Any) -> list[str]:
     names: list[Any] = list(output_names) if isinstance(output_names, Iterable) and not isinstance(output_names, (str, bytes)) else [None]
     if not all(isinstance(n, str) for n in names):
-        raise InvalidInput(f"output_names is a list of names, or None for all outputs, not {output_names!r}")
+        raise InvalidType(f"output_names is a list of names, or None for all outputs, not {output_names!r}")
     return names

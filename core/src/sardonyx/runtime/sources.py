@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from sardonyx.runtime import arguments
+
 __all__ = ["portable", "source_of"]
 
 
 def source_of(model: Any) -> Any:
-    """What a session keeps of a model: an absolute path, bytes, or the ModelProto."""
+    """What a session keeps of a model: an absolute path, bytes, or the ModelProto. Raises InvalidInput for what is no path."""
     if isinstance(model, (str, os.PathLike)):
-        return os.path.abspath(os.fspath(model))
+        return os.path.abspath(arguments.path("the path of the model", model))
     return bytes(model) if isinstance(model, bytearray) else model
 
 

@@ -11,14 +11,15 @@ from sardonyx.errors import InvalidInput, SardonyxError
 from sardonyx.ir.graph import Model
 from sardonyx.ir.load import load
 from sardonyx.passes.budget import Applied, budget
+from sardonyx.runtime import arguments
 from sardonyx.runtime.options import GraphOptimizationLevel, SessionOptions
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.tools.branches import take_branches
 from sardonyx.tools.difference import Difference, Tolerance, difference
-from sardonyx.tools.engines import Engine, open_engine
+from sardonyx.tools.engines import Engine, known_engine, open_engine
 from sardonyx.tools.minimize import Piece, minimize, write_piece
 from sardonyx.tools.original import tensor_names
-from sardonyx.tools.random_values import random_feeds
+from sardonyx.tools.random_values import given_feeds, random_feeds
 
 __all__ = ["Culprit", "bisect", "bisect_with"]
 
@@ -106,7 +107,10 @@ def bisect(
     is where the smallest model that still shows the difference is written, its inputs beside it as .npz. The other
     arguments are as in `sardonyx.compare`. Raises InvalidInput, SardonyxError where a side cannot run.
     """
-    chosen = options if options is not None else SessionOptions()
+    chosen = SessionOptions() if options is None else arguments.instance("options", options, SessionOptions, "a SessionOptions, or None")
+    tolerance, written = Tolerance(rtol, atol), None if out is None else arguments.path("out", out)
+    if against is not None:
+        known_engine(against)
 
     def make(source: Any, level: str) -> InferenceSession:
         own = chosen.copy()
@@ -114,10 +118,10 @@ def bisect(
             own.graph_optimization_level = LEVEL_OF[level]
         return InferenceSession(source, own, providers)
 
-    given = dict(feeds) if feeds is not None else random_feeds(make(model, "none"))
+    given = given_feeds(feeds) if feeds is not None else random_feeds(make(model, "none"))
     if inside:
         model = take_branches(lambda m: make(m, "none"), model, given)
-    return bisect_with(make, model, given, against=against, tolerance=Tolerance(rtol, atol), threads=chosen.threads, out=out)
+    return bisect_with(make, model, given, against=against, tolerance=tolerance, threads=chosen.threads, out=written)
 
 
 LEVEL_OF = {"none": GraphOptimizationLevel.ORT_DISABLE_ALL, "extended": GraphOptimizationLevel.ORT_ENABLE_EXTENDED}

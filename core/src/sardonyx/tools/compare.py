@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sardonyx.errors import InvalidInput, SardonyxError
+from sardonyx.errors import SardonyxError
 from sardonyx.ir.graph import Graph, Model, Node
 from sardonyx.ir.load import load
 from sardonyx.ir.text import type_text
+from sardonyx.runtime import arguments
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.tools.bodies import Open, compare_bodies
 from sardonyx.tools.branches import take_branches
 from sardonyx.tools.difference import Tolerance, difference, value_text
-from sardonyx.tools.engines import Engine, open_engine
+from sardonyx.tools.engines import Engine, known_engine, open_engine
 from sardonyx.tools.original import tensor_names
-from sardonyx.tools.random_values import random_feeds
+from sardonyx.tools.random_values import given_feeds, random_feeds
 from sardonyx.tools.tensor_row import TensorRow
 
 __all__ = ["TENSORS", "Comparison", "TensorRow", "compare", "compare_session"]
@@ -121,8 +122,11 @@ def compare(
     def open_session(source: Any) -> InferenceSession:
         return InferenceSession(source, options, providers)
 
+    arguments.member("tensors", tensors, TENSORS)
+    tolerance = Tolerance(rtol, atol)
+    known_engine(against)
     session = open_session(model)
-    given = dict(feeds) if feeds is not None else random_feeds(session)
+    given = given_feeds(feeds) if feeds is not None else random_feeds(session)
     if inside:
         model = take_branches(open_session, model, given)
         session = open_session(model)
@@ -132,7 +136,7 @@ def compare(
         return open_session(source), open_engine(against, source, threads=threads)
 
     reference = open_engine(against, model, threads=threads)
-    return compare_session(session, reference, model, given, Tolerance(rtol, atol), tensors, open_sides)
+    return compare_session(session, reference, model, given, tolerance, tensors, open_sides)
 
 
 def compare_session(
@@ -145,8 +149,6 @@ def compare_session(
     open_sides: Open,
 ) -> Comparison:
     """As compare(), with a session and an engine of `model` that exist already, and a function that loads others on both sides."""
-    if tensors not in TENSORS:
-        raise InvalidInput(f"tensors is one of {', '.join(TENSORS)}, not {tensors!r}")
     loaded = load(model)
     told = tensor_names(model)
     makers = {v.name: n for n in loaded.graph.nodes for v in n.outputs if v is not None and v.name in told}

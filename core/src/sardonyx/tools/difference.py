@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ir.dtypes import dtype_name, is_float
+from sardonyx.runtime import arguments
 
 __all__ = ["Difference", "Tolerance", "difference", "value_text"]
 
@@ -21,10 +22,16 @@ SCALE = 0.1
 class Tolerance:
     """An element of a float tensor is wrong where |got - want| > atol + rtol * |want|. `rtol` None: 1e-3, for float16 1e-2, for
     bfloat16 5e-2; `atol` None: a tenth of rtol times the largest magnitude of the tensor wanted, so that what cancels to nearly
-    nothing counts as little as it matters. Other elements must be equal, unless `atol` is given."""
+    nothing counts as little as it matters. Other elements must be equal, unless `atol` is given. Raises
+    InvalidInput for what is no finite number, 0 or more."""
 
     rtol: float | None = None
     atol: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol"):
+            if getattr(self, name) is not None:
+                arguments.number(name, getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import InvalidInput, SardonyxError
-from sardonyx.runtime import discovery
+from sardonyx.runtime import arguments, discovery
 from sardonyx.runtime.options import GraphOptimizationLevel, SessionOptions, default_threads
 from sardonyx.runtime.session import InferenceSession
 
@@ -192,8 +192,10 @@ CHOICES = "onnxruntime[:PROVIDER], openvino[:bf16], onnx.reference, sardonyx[:EP
 
 def known_engine(spec: str) -> None:
     """Raise InvalidInput for an engine nobody knows, ProviderError for a provider that cannot be used here."""
-    if spec.partition(":")[0] in ENGINES:
+    if arguments.text("an engine", spec).partition(":")[0] in ENGINES:
         return
+    if not spec:
+        raise InvalidInput(f"the name of an engine is empty: an engine is {CHOICES}")
     for ep in _providers(spec) or ():
         try:
             discovery.find(ep)

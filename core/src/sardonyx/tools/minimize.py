@@ -13,7 +13,7 @@ import numpy as np
 from sardonyx.errors import InvalidModel
 from sardonyx.ir.extract import extract
 from sardonyx.ir.graph import Model, Node, Value
-from sardonyx.ir.replacing import make_way, new_file
+from sardonyx.ir.replacing import make_way, new_file, refusing
 from sardonyx.ir.save import saving
 from sardonyx.ir.types import TensorType
 from sardonyx.tools.difference import value_text
@@ -95,7 +95,7 @@ def write_piece(piece: Piece, path: str) -> list[str]:
 
 
 def _write(cut: Model, path: str, feeds: dict[str, Any], inputs: str, opset: int | None) -> list[str]:
-    with new_file(os.path.realpath(inputs)) as arrays:
+    with refusing(inputs), new_file(os.path.realpath(inputs)) as arrays:
         write_npz(arrays.file, {k: v for k, v in feeds.items() if isinstance(v, np.ndarray)})
         with saving(cut, path, opset=opset) as place:
             make_way(path, inputs)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,12 +16,15 @@ from sardonyx.ir.save import save
 from sardonyx.passes import optimize as optimize_graph
 from sardonyx.passes import pass_names
 from sardonyx.passes.budget import budget
-from sardonyx.runtime import discovery
+from sardonyx.runtime import arguments, discovery
 from sardonyx.runtime.evaluate import evaluator
 from sardonyx.runtime.options import LEVELS
+from sardonyx.runtime.sources import source_of
 from sardonyx.tools.original import operators, skeleton
 
 __all__ = ["Optimized", "PassReport", "optimize"]
+
+logger = logging.getLogger("sardonyx")
 
 
 @dataclass
@@ -75,14 +79,23 @@ def optimize(
     (see `sardonyx.ir.save.save`); None: where they exceed 1 GiB. `disabled` names passes or rules to leave out, `dims` fixes
     symbolic dimensions of the inputs. Raises InvalidInput, InvalidModel (naming a node that `opset` cannot express).
     """
-    if level not in LEVELS.values():
-        raise InvalidInput(f"there is no optimization level {level!r}; the levels are {', '.join(dict.fromkeys(LEVELS.values()))}")
-    path = os.fspath(out)
-    if isinstance(model, (str, os.PathLike)) and os.path.exists(path) and os.path.samefile(model, path):
+    arguments.member("level", level, LEVELS.values())
+    path = arguments.path("out", out)
+    if opset is not None:
+        arguments.whole("opset", opset, least=1)
+    arguments.flag("external", external)
+    arguments.names("disabled", disabled)
+    arguments.instance("dims", {} if dims is None else dims, Mapping, "a dict of symbolic dimension -> size")
+    for name, size in (dims or {}).items():
+        arguments.whole(f"the size of dimension {name!r} in dims", size, least=0, bits=64)
+    source = source_of(model)
+    if isinstance(source, str) and os.path.exists(path) and os.path.exists(source) and os.path.samefile(source, path):
         raise InvalidInput(f"{path} is the model itself, whose weights are read while it is written: write to another file")
     _check_names("disabled", "pass or rule", disabled, pass_names(extra := _plugin_passes(level)))
     _check_names("dims", "symbolic dimension of the inputs", dims or (), _symbols(model) if dims else ())
     loaded = load(model, dims=dims)
+    for text in loaded.cautions:
+        logger.warning("%s", text)
     before = Counter(n.title for n in loaded.graph.walk_nodes())
     report: list[tuple[str, float, int]] = []
     with budget() as made:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sardonyx.errors import InvalidInput
 from sardonyx.ir.dtypes import STRING, from_name, is_float
+from sardonyx.runtime import arguments
 from sardonyx.runtime.session import NodeArg
 
-__all__ = ["random_feeds", "random_value"]
+__all__ = ["given_feeds", "random_feeds", "random_value"]
 
 MAX_BYTES = 1 << 33
 
@@ -42,6 +43,11 @@ def random_value(arg: NodeArg, shape: Sequence[int], rng: np.random.Generator, m
     if is_float(dtype):
         return np.asarray(rng.standard_normal(shape, np.float32)).astype(dtype)
     return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+
+
+def given_feeds(feeds: Any) -> dict[str, Any]:
+    """A caller's feeds as a dict of its own; InvalidType for what is none."""
+    return dict(arguments.instance("feeds", feeds, Mapping, "a dict of input name -> array"))
 
 
 def random_feeds(session: Any, *, seed: int = 0, max_int: int = 2) -> dict[str, Any]:

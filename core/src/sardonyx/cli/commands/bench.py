@@ -11,7 +11,7 @@ from sardonyx.cli.ablation import ablation as measure_variants
 from sardonyx.cli.engines import Engine, largest_difference, open_engine
 from sardonyx.cli.inputs import Inputs, input_options
 from sardonyx.cli.measure import alternate, statistics
-from sardonyx.cli.options import Choice, FiniteRange, json_option, model_argument, session_options
+from sardonyx.cli.options import Choice, Command, FiniteRange, json_option, model_argument, session_options
 
 __all__ = ["command"]
 
@@ -23,7 +23,7 @@ Examples:
 """
 
 
-@click.command("bench", epilog=EXAMPLE)
+@click.command("bench", cls=Command, epilog=EXAMPLE)
 @model_argument
 @input_options
 @click.option("--against", multiple=True, metavar="ENGINE", help="Also measure onnxruntime, openvino, onnx.reference, or a provider.")

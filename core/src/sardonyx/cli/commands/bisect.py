@@ -10,7 +10,7 @@ import click
 from sardonyx.cli import show
 from sardonyx.cli.commands.compare import inside_option, tolerance_options
 from sardonyx.cli.inputs import Inputs, input_options
-from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.cli.options import Choice, Command, json_option, model_argument, session_options
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.tools.bisect import bisect_with
 from sardonyx.tools.branches import take_branches
@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command("bisect", epilog=EXAMPLE)
+@click.command("bisect", cls=Command, epilog=EXAMPLE)
 @model_argument
 @input_options
 @click.option("--against", metavar="ENGINE", help="The reference: an engine as in compare (default: the same without optimization).")

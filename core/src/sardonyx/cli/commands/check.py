@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from sardonyx.cli import show
-from sardonyx.cli.options import INSTALL, json_option, model_argument, provider_names
+from sardonyx.cli.model_file import read_model_file
+from sardonyx.cli.options import INSTALL, Command, json_option, listed, model_argument, provider_names
 from sardonyx.ep.provider import Provider
 from sardonyx.errors import NotSupported
 from sardonyx.ir.custom import inferring
@@ -26,13 +27,15 @@ Examples:
 """
 
 
-@click.command("check", epilog=EXAMPLE)
+@click.command("check", cls=Command, epilog=EXAMPLE)
 @model_argument
-@click.option("--ep", metavar="NAMES", help="The providers to ask (default: all that can be used).")
+@listed("--ep", metavar="NAMES", help="The providers to ask (default: all that can be used).")
 @click.option("--strict", is_flag=True, help="Warnings (declared types that contradict the inferred ones) are errors.")
 @json_option
 def command(model: str, ep: str | None, strict: bool, as_json: bool) -> int:
     """Load and verify a model, and list the nodes that no installed provider can run.
+
+    The number of nodes is that of the file, as `sardonyx info` counts them; those that cannot run are of the optimized model.
 
     Status 0: it is right and can run here; 1: it is not, or cannot.
     """
@@ -45,16 +48,17 @@ def command(model: str, ep: str | None, strict: bool, as_json: bool) -> int:
         providers = [s.info.create(s.info.check_options({})) for s in states if s.info is not None]
         if any(custom.nodes(loaded.graph)):
             providers.insert(0, CustomProvider(custom))
-        nodes = sum(1 for _ in loaded.graph.walk_nodes())
+        nodes = sum(1 for _ in read_model_file(model).nodes())
+        warnings = [*loaded.cautions, *loaded.warnings]
         stuck = unplaced(loaded.graph, providers) if providers else []
     ok = bool(states) and not stuck
     if as_json:
-        facts = {"model": model, "nodes": nodes, "warnings": loaded.warnings, "providers": [s.name for s in states], "unplaced": stuck}
+        facts = {"model": model, "nodes": nodes, "warnings": warnings, "providers": [s.name for s in states], "unplaced": stuck}
         show.emit_json({"ok": ok, **facts})
         return 0 if ok else 1
-    for text in loaded.warnings:
+    for text in warnings:
         show.line(f"warning: {text}")
-    show.line(f"{model} is a valid model of {nodes} nodes{f', {len(loaded.warnings)} warnings' if loaded.warnings else ''}.")
+    show.line(f"{model} is a valid model of {nodes} nodes{f', {len(warnings)} warnings' if warnings else ''}.")
     if not states:
         show.line(f"Nothing here can run it: {INSTALL}")
         return 1

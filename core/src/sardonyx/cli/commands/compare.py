@@ -9,7 +9,7 @@ import click
 
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
-from sardonyx.cli.options import Choice, FiniteRange, json_option, model_argument, session_options
+from sardonyx.cli.options import Choice, Command, FiniteRange, json_option, model_argument, session_options
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.tools.branches import take_branches
 from sardonyx.tools.compare import TENSORS, Comparison, TensorRow, compare_session
@@ -45,7 +45,7 @@ def tolerance_options(command: click.decorators.FC) -> click.decorators.FC:
     return click.option("--rtol", type=FiniteRange(min=0), metavar="X", help=rtol)(command)
 
 
-@click.command("compare", epilog=EXAMPLE)
+@click.command("compare", cls=Command, epilog=EXAMPLE)
 @model_argument
 @input_options
 @click.option(

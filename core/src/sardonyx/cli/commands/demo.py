@@ -12,9 +12,8 @@ import numpy as np
 
 from sardonyx.cli import show
 from sardonyx.cli.commands.explain import shares_text
-from sardonyx.cli.options import Choice, json_option, need_provider, session_options
-from sardonyx.errors import InvalidInput
-from sardonyx.ir.replacing import replacing
+from sardonyx.cli.options import Choice, Command, json_option, need_provider, session_options
+from sardonyx.ir.replacing import refusing, replacing
 
 __all__ = ["command"]
 
@@ -27,7 +26,7 @@ Examples:
 INK = " .:-=+*#%@"
 
 
-@click.command("demo", epilog=EXAMPLE)
+@click.command("demo", cls=Command, epilog=EXAMPLE)
 @click.option("--picture", type=click.IntRange(0, 9), default=7, metavar="N", help="Which of the ten pictures, 0 to 9 (default 7).")
 @click.option("--write", metavar="FOLDER", help="Write the model, the ten pictures and the one there, to try the other commands on.")
 @session_options
@@ -88,7 +87,7 @@ def _write(folder: str, model: bytes, images: np.ndarray, picture: int) -> int:
     pixels = np.rint(one * (255 / 16)).astype(np.uint8)
     whole = {"digits.onnx": model, "digit.pgm": b"P5 8 8 255\n" + pixels.tobytes()}
     arrays = {"digits.npy": images, "digit.npy": one}
-    try:
+    with refusing(folder, "--write"):
         target.mkdir(parents=True, exist_ok=True)
         for name, data in whole.items():
             with replacing(target / name) as f:
@@ -96,7 +95,5 @@ def _write(folder: str, model: bytes, images: np.ndarray, picture: int) -> int:
         for name, array in arrays.items():
             with replacing(target / name) as f:
                 np.save(f, array)
-    except OSError as e:
-        raise InvalidInput(f"--write {folder}: {e.strerror}") from e
     show.line(f"wrote digits.onnx, digits.npy (ten pictures), digit.npy and digit.pgm (picture {picture}) to {folder}")
     return 0

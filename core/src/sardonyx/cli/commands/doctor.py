@@ -8,7 +8,7 @@ import click
 
 from sardonyx.cli import show
 from sardonyx.cli.environment import blas, packages, python, threads
-from sardonyx.cli.options import INSTALL, json_option
+from sardonyx.cli.options import INSTALL, Command, json_option
 from sardonyx.runtime import discovery
 from sardonyx.runtime.discovery import ProviderStatus
 
@@ -20,7 +20,7 @@ Examples:
 """
 
 
-@click.command("doctor", epilog=EXAMPLE)
+@click.command("doctor", cls=Command, epilog=EXAMPLE)
 @json_option
 def command(as_json: bool) -> int:
     """Examine the installation: Python, numpy and its BLAS, threads, every plug-in, conflicts. Status 1 if something is wrong."""

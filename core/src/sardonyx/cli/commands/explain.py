@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sardonyx.cli import show
-from sardonyx.cli.options import Choice, json_option, model_argument, session_options
+from sardonyx.cli.options import Choice, Command, json_option, model_argument, session_options
 from sardonyx.cli.write_files import write_page
 from sardonyx.runtime.explain import Placement
 
@@ -20,7 +20,7 @@ Examples:
 """
 
 
-@click.command("explain", epilog=EXAMPLE)
+@click.command("explain", cls=Command, epilog=EXAMPLE)
 @model_argument
 @click.option("--on", metavar="EP", help="Only nodes that run on this provider.")
 @click.option("--passes", is_flag=True, help="Also what each optimization did.")

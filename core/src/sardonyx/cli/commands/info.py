@@ -11,7 +11,7 @@ import click
 
 from sardonyx.cli import show
 from sardonyx.cli.model_file import ModelFile, read_model_file
-from sardonyx.cli.options import json_option, model_argument
+from sardonyx.cli.options import Command, json_option, model_argument
 from sardonyx.ir.proto import type_from_proto
 from sardonyx.ir.types import TensorType, type_string
 
@@ -23,11 +23,14 @@ Examples:
 """
 
 
-@click.command("info", epilog=EXAMPLE)
+@click.command("info", cls=Command, epilog=EXAMPLE)
 @model_argument
 @json_option
 def command(model: str, as_json: bool) -> int:
-    """Show a model's inputs, outputs, opsets, operators, parameters, size and metadata."""
+    """Show a model's inputs, outputs, opsets, operators, parameters, size and metadata.
+
+    Nodes are counted as they are in the file: with Constant nodes, those of bodies, and those of its functions once.
+    """
     facts = describe(model)
     if as_json:
         show.emit_json(facts)

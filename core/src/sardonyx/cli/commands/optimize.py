@@ -8,7 +8,7 @@ import click
 
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options, parse_dims
-from sardonyx.cli.options import json_option, model_argument
+from sardonyx.cli.options import Command, json_option, listed, model_argument
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.tools.difference import Difference, Tolerance, difference
 from sardonyx.tools.engines import open_engine
@@ -24,7 +24,7 @@ Examples:
 """
 
 
-@click.command("optimize", epilog=EXAMPLE)
+@click.command("optimize", cls=Command, epilog=EXAMPLE)
 @model_argument
 @click.argument("out", metavar="OUT")
 @click.option(
@@ -38,7 +38,7 @@ Examples:
     "--external/--inline", default=None, help="Weights in OUT.DIGEST.data beside the model, or in it (default: beside it from 1 GiB)."
 )
 @click.option("--disable", multiple=True, metavar="NAME", help="A pass or rule to leave out.")
-@click.option("--fix", default="", metavar="NAME=N,...", help="Fix symbolic dimensions of the inputs, e.g. batch=1.")
+@listed("--fix", metavar="NAME=N,...", help="Fix symbolic dimensions of the inputs, e.g. batch=1.")
 @click.option("--verify", metavar="ENGINE", help="Run both models in onnxruntime, onnx.reference or a provider; status 1 if they differ.")
 @input_options
 @json_option
@@ -49,7 +49,7 @@ def command(
     opset: int | None,
     external: bool | None,
     disable: tuple[str, ...],
-    fix: str,
+    fix: str | None,
     verify: str | None,
     inputs: Inputs,
     as_json: bool,

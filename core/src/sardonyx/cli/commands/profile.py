@@ -10,8 +10,9 @@ import numpy as np
 
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
-from sardonyx.cli.options import Choice, json_option, model_argument, session_options
-from sardonyx.cli.write_files import write_page, writing
+from sardonyx.cli.options import Choice, Command, json_option, model_argument, session_options
+from sardonyx.cli.write_files import write_page
+from sardonyx.ir.replacing import refusing
 from sardonyx.runtime.session import InferenceSession
 from sardonyx.runtime.work import Rates, measure_rates
 
@@ -26,7 +27,7 @@ Examples:
 """
 
 
-@click.command("profile", epilog=EXAMPLE)
+@click.command("profile", cls=Command, epilog=EXAMPLE)
 @model_argument
 @input_options
 @click.option("--runs", type=click.IntRange(min=1), default=10, metavar="N", help="Runs to measure (default 10).")
@@ -52,7 +53,7 @@ def command(
     with show.status("measuring the machine"):
         rates = measure(choice)
     if trace:
-        with writing("--trace", trace):
+        with refusing(trace, "--trace"):
             profile.save(trace)
     if html:
         write_page(html, profile.to_html(title=Path(model).name))

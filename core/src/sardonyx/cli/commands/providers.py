@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sardonyx.cli import show
-from sardonyx.cli.options import INSTALL, json_option
+from sardonyx.cli.options import INSTALL, Command, json_option
 from sardonyx.errors import SardonyxError
 from sardonyx.runtime import discovery
 from sardonyx.runtime.discovery import ProviderStatus
@@ -19,7 +19,7 @@ Examples:
 """
 
 
-@click.command("providers", epilog=EXAMPLE)
+@click.command("providers", cls=Command, epilog=EXAMPLE)
 @click.option("-v", "--verbose", is_flag=True, help="Also the options of each provider.")
 @click.option("--require", multiple=True, metavar="NAME", help="Exit with status 1 if this provider cannot be used.")
 @json_option

@@ -10,7 +10,7 @@ import numpy as np
 
 from sardonyx.cli import show
 from sardonyx.cli.inputs import Inputs, input_options
-from sardonyx.cli.options import Choice, json_option, model_argument, session_options, split_names
+from sardonyx.cli.options import Choice, Command, json_option, listed, model_argument, session_options, split_names
 from sardonyx.cli.save_values import save_values
 from sardonyx.cli.summary import summary, summary_text
 
@@ -23,17 +23,17 @@ Examples:
 """
 
 
-@click.command("run", epilog=EXAMPLE)
+@click.command("run", cls=Command, epilog=EXAMPLE)
 @model_argument
 @input_options
-@click.option("--outputs", metavar="NAMES", help="Outputs or internal tensors, between commas (default: all outputs).")
+@listed("--outputs", metavar="NAMES", help="Outputs or internal tensors, between commas (default: all outputs).")
 @click.option("--save", metavar="FILE", help="Write the outputs to an .npz file (or one output to an .npy file).")
 @session_options
 @json_option
 def command(model: str, inputs: Inputs, outputs: str | None, save: str | None, choice: Choice, as_json: bool) -> int:
     """Run a model once and show its outputs. Inputs that are not given are random, by the declared type and shape."""
     session = choice.open(model)
-    names = split_names(outputs) if outputs else [o.name for o in session.get_outputs()]
+    names = split_names("--outputs", outputs, "output") if outputs is not None else [o.name for o in session.get_outputs()]
     feeds = inputs.feeds(session)
     start = time.perf_counter()
     values = dict(zip(names, session.run(names, feeds), strict=True))

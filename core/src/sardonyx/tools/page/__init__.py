@@ -8,6 +8,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from sardonyx.runtime import arguments
 from sardonyx.runtime.explain import Placement
 from sardonyx.runtime.profiler import Profile
 from sardonyx.tools.page.data import page_data
@@ -21,7 +22,7 @@ def page(placement: Placement, profile: Profile | None = None, *, title: str = "
     """The page: the graph with the providers' colours, the reasons of refusals, every node, what each pass did, the memory of
     the values over the order of execution; for a profile also the times and a timeline of its last run."""
     folder = resources.files("sardonyx.tools.page")
-    name = title or ("Profile" if profile is not None else "Placement")
+    name = arguments.text("title", title) or ("Profile" if profile is not None else "Placement")
     # A "<" inside of a script element could end it; JSON may write it as an escape.
     data = json.dumps(page_data(placement, profile, name), separators=(",", ":"), default=_plain).replace("<", "\\u003c")
     parts: dict[str, str] = {
