@@ -18,6 +18,7 @@ static void one_tile(const ConvRows& whole, int64_t t, bool long_sum, const char
   const float* residual = whole.tail.residual ? whole.tail.residual + t * kTileBlocks * whole.y_plane : nullptr;
   // Nearly equal tiles: a last one of a single pixel would cost as much as three.
   const int64_t tiles = (whole.cols + MR - 1) / MR;
+  const int64_t step = fetch_step(whole.rows * tiles);
   ConvRows c = whole;
   for (int64_t done = 0; done < whole.n_runs; done += c.n_runs) {
     // A long sum is done in passes over the pixels, a stretch of weights at a time.
@@ -34,7 +35,7 @@ static void one_tile(const ConvRows& whole, int64_t t, bool long_sum, const char
       for (int64_t i = 0, col = 0; i < tiles; i++) {
         const int64_t pixels = (c.cols - col + (tiles - i) - 1) / (tiles - i), at = r * c.y_row + col * 16;
         next = Tiles<MR, NV>::run(static_cast<int>(pixels), c, r * c.row + col * c.pixel, w, bias, residual ? residual + at : nullptr, y + at, next,
-                                           next < end ? 256 : 0, part);
+                                           next < end ? step : 0, part);
         col += pixels;
       }
     }
@@ -63,13 +64,13 @@ void conv_rows(const ConvRows& c, int64_t t0, int64_t t1) {
 template <int NV, int MR>
 static void all_points(const ConvRows& c, int64_t points, int64_t x_step, int64_t y_step) {
   alignas(64) static const float zeros[kTileChannels] = {};
-  const int64_t tiles = (c.cols + MR - 1) / MR;
+  const int64_t tiles = (c.cols + MR - 1) / MR, step = fetch_step(tiles);
   for (int64_t p = 0; p < points; p++) {
     const float* w = c.w + p * c.tile_floats;
     const char* next = reinterpret_cast<const char*>(w + c.tile_floats);
     for (int64_t i = 0, col = 0; i < tiles; i++) {
       const int64_t pixels = (c.cols - col + (tiles - i) - 1) / (tiles - i);
-      next = Tiles<MR, NV>::run(static_cast<int>(pixels), c, p * x_step + col * 16, w, zeros, nullptr, c.y + p * y_step + col * 16, next, 256, Part{true, true});
+      next = Tiles<MR, NV>::run(static_cast<int>(pixels), c, p * x_step + col * 16, w, zeros, nullptr, c.y + p * y_step + col * 16, next, step, Part{true, true});
       col += pixels;
     }
   }

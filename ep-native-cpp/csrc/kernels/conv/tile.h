@@ -52,12 +52,23 @@ static inline __attribute__((always_inline)) void fetch_inputs(const float* x, i
   for (int r = 0; r < MR; r++) prefetch0(x + r * pixel);
 }
 
+// `step` bytes of weights to come, a multiple of 256.
 static inline __attribute__((always_inline)) const char* fetch_weights(const char* next, int64_t step) {
-  prefetch1(next);
-  prefetch1(next + 64);
-  prefetch1(next + 128);
-  prefetch1(next + 192);
-  return next + step;
+#pragma GCC unroll 1
+  for (int64_t i = 0; i < step; i += 256, next += 256) {
+    prefetch1(next);
+    prefetch1(next + 64);
+    prefetch1(next + 128);
+    prefetch1(next + 192);
+  }
+  return next;
+}
+
+// How much to fetch at each block of channels, so that `passes` over one tile's weights bring those of the next.
+static inline int64_t fetch_step(int64_t passes) {
+  constexpr int64_t block = 16 * kTileChannels * sizeof(float), most = 8 * 256;
+  const int64_t step = (block / passes + 255) / 256 * 256;
+  return step < most ? step : most;
 }
 
 // acc += the sum over runs and taps; `offset` is the first pixel's, in floats from a run's x. Returns where the fetching of
