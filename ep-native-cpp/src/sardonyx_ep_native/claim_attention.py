@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import FLOATS, add, dtypes
+from sardonyx_ep_native.claims import FLOATS, add, dtypes, named_dtype
 
 _INT64 = (np.dtype("i8"),)
 _MASKS = (*FLOATS, np.dtype("?"))
@@ -22,6 +22,11 @@ def attention(node: Node) -> str | None:
         return "nonpad_kv_seqlen"
     if len(node.outputs) > 3 and node.outputs[3] is not None:
         return "the output qk_matmul_output"
+    mode = node.attrs.get("qk_matmul_output_mode", 0)
+    if mode not in (0, 1, 2, 3):
+        return f"its qk_matmul_output_mode is {mode}"
+    if reason := named_dtype(node, "softmax_precision", FLOATS):
+        return reason
     if (node.input(4) is None) != (node.input(5) is None):
         return "past_key without past_value"
     return dtypes(node, FLOATS, (0, 1, 2, 4, 5)) or dtypes(node, _MASKS, (3,))

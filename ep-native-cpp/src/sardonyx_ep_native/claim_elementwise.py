@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx.ir.dtypes import FROM_ONNX
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import DTYPES, INTS, add, dtypes
+from sardonyx_ep_native.claims import DTYPES, INTS, add, dtypes, named_dtype, one_of
 
 _FLOATS = (DTYPES[0], DTYPES[2], DTYPES[3])
 _DOUBLE = (*_FLOATS, DTYPES[1])
@@ -27,7 +27,7 @@ _TYPES: dict[str, tuple[int, tuple[np.dtype, ...]]] = {
     **dict.fromkeys(("Sigmoid", "Tanh", "Erf", "Sin", "Cos"), (1, _DOUBLE)),
     **dict.fromkeys(("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"), (1, _FLOATS)),
     **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Shrink"), (1, _FLOATS)),
-    **dict.fromkeys(("Softplus", "Softsign", "Mish", "Gelu", "Swish", "SwiGLU"), (1, _FLOATS)),
+    **dict.fromkeys(("Softplus", "Softsign", "Mish", "Swish", "SwiGLU"), (1, _FLOATS)),
     "Equal": (7, (*_NUMBERS, *_BOOL)),
     "Not": (1, _BOOL),
     "Neg": (1, _SIGNED),
@@ -101,6 +101,12 @@ def where(node: Node) -> str | None:
     return _ranks(node)
 
 
+@add("Gelu", since=20)
+def gelu(node: Node) -> str | None:
+    """Both forms."""
+    return _check(_FLOATS)(node) or one_of(node, "approximate", "none", ("none", "tanh"))
+
+
 @add("Cast", since=6)
 @add("CastLike", since=15)
 def cast(node: Node) -> str | None:
@@ -117,6 +123,8 @@ def bit_cast(node: Node) -> str | None:
     source, target = node.inputs[0], node.outputs[0]
     if source is None or target is None or source.dtype is None or target.dtype is None:
         return "the dtype of its input or output is unknown"
+    if reason := named_dtype(node, "to", (target.dtype,)):
+        return reason
     if source.dtype.itemsize != target.dtype.itemsize or target.dtype.kind == "b":
         return "the types differ in width, or its result is bool"
     return _ranks(node)

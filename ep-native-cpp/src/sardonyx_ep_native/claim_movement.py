@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import F32, add, dtypes
+from sardonyx_ep_native.claims import DTYPES, F32, add, dtypes, named_dtype
 
 
 @add("Transpose")
@@ -25,8 +25,6 @@ from sardonyx_ep_native.claims import F32, add, dtypes
 @add("Scatter", since=9)
 @add("Pad", since=11)
 @add("CenterCropPad", since=18)
-@add("Range", since=11)
-@add("EyeLike", since=9)
 @add("Trilu", since=14)
 @add("OneHot", since=11)
 @add("TopK", since=10)
@@ -37,6 +35,18 @@ from sardonyx_ep_native.claims import F32, add, dtypes
 def any_dtype(node: Node) -> str | None:
     """Every dtype the engine holds."""
     return None
+
+
+@add("Range", since=11)
+def range_(node: Node) -> str | None:
+    """Half precision by way of float32."""
+    return named_dtype(node, "stash_type", F32)
+
+
+@add("EyeLike", since=9)
+def eye_like(node: Node) -> str | None:
+    """Every dtype the engine holds."""
+    return named_dtype(node, "dtype", tuple(DTYPES))
 
 
 @add("TensorScatter", since=24)
@@ -62,14 +72,6 @@ def dropout(node: Node) -> str | None:
         return None
     training = node.const(2)
     return "its training mode is not known to be off" if training is None or training.any() else None
-
-
-@add("BitCast", since=26)
-def bit_cast(node: Node) -> str | None:
-    """Types of one size."""
-    x, y = node.inputs[0], node.outputs[0]
-    sizes = [v.dtype.itemsize for v in (x, y) if v is not None and v.dtype is not None]
-    return None if len(set(sizes)) <= 1 else "its types differ in size"
 
 
 @add("Col2Im", since=18)

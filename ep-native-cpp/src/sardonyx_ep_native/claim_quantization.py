@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.ir.dtypes import from_onnx
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import DTYPES, F32, NARROW, add, dtypes
+from sardonyx_ep_native.claims import DTYPES, F32, NARROW, add, dtypes, named_dtype
 
 _HALVES = (DTYPES[0], DTYPES[2], DTYPES[3])
 _INT32 = np.dtype("i4")
@@ -22,16 +21,15 @@ def _output(node: Node, allowed: tuple[np.dtype, ...]) -> str | None:
 @add("QuantizeLinear", since=10)
 def quantize(node: Node) -> str | None:
     """To 8- and 16-bit integers."""
-    precision = node.attrs.get("precision", 0)
-    if precision and from_onnx(precision) not in _HALVES:
-        return "its precision is none of float32, float16 and bfloat16"
-    return dtypes(node, (*_HALVES, _INT32)) or dtypes(node, _HALVES, (1,)) or dtypes(node, _SMALL, (2,)) or _output(node, _SMALL)
+    types = named_dtype(node, "precision", _HALVES) or named_dtype(node, "output_dtype", _SMALL)
+    return types or dtypes(node, (*_HALVES, _INT32)) or dtypes(node, _HALVES, (1,)) or dtypes(node, _SMALL, (2,)) or _output(node, _SMALL)
 
 
 @add("DequantizeLinear", since=10)
 def dequantize(node: Node) -> str | None:
     """From 8- and 16-bit integers and int32, and from constants of fewer bits."""
-    return dtypes(node, (*_SMALL, _INT32, *NARROW), (0, 2)) or dtypes(node, _HALVES, (1,)) or _output(node, _HALVES)
+    types = dtypes(node, (*_SMALL, _INT32, *NARROW), (0, 2)) or dtypes(node, _HALVES, (1,))
+    return types or named_dtype(node, "output_dtype", _HALVES) or _output(node, _HALVES)
 
 
 @add("DynamicQuantizeLinear", since=11)

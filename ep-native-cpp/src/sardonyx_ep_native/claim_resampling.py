@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import DTYPES, add, dtypes
+from sardonyx_ep_native.claims import DTYPES, add, dtypes, one_of
 
 _REAL = tuple(DTYPES[:4])
 _SINGLE_DOUBLE = tuple(DTYPES[:2])
@@ -37,7 +37,10 @@ def roi_align(node: Node) -> str | None:
     x, rois = node.inputs[0], node.inputs[1]
     if x is not None and rois is not None and x.dtype != rois.dtype:
         return "its regions are of another type than its input"
-    return dtypes(node, _SINGLE_DOUBLE, (0, 1))
+    modes = one_of(node, "mode", "avg", ("avg", "max")) or one_of(
+        node, "coordinate_transformation_mode", "half_pixel", ("half_pixel", "output_half_pixel")
+    )
+    return modes or dtypes(node, _SINGLE_DOUBLE, (0, 1))
 
 
 @add("DFT", since=20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir.graph import Node
-from sardonyx_ep_native.claims import DTYPES, INTS, add, dtypes
+from sardonyx_ep_native.claims import DTYPES, INTS, add, dtypes, named_dtype
 
 _FLOATS = (DTYPES[0], DTYPES[2], DTYPES[3])
 _BOOL = (np.dtype("?"),)
@@ -38,10 +38,13 @@ def lp_normalization(node: Node) -> str | None:
 def layer_normalization(node: Node) -> str | None:
     """From any axis on, where scale and bias belong to the normalised dimensions."""
     x = node.inputs[0]
-    reason = dtypes(node, _FLOATS, tuple(range(len(node.inputs))))
+    reason = dtypes(node, _FLOATS, tuple(range(len(node.inputs)))) or named_dtype(node, "stash_type", _FLOATS)
     if reason or x is None or x.rank is None:
         return reason or "the rank of its input is unknown"
-    axis = node.attrs.get("axis", -1) % max(x.rank, 1)
+    axis = node.attrs.get("axis", -1)
+    if not -x.rank <= axis < x.rank:
+        return None  # which the engine says when it runs
+    axis %= x.rank
     for v in node.inputs[1:]:
         if v is None:
             continue
@@ -57,7 +60,7 @@ def layer_normalization(node: Node) -> str | None:
 @add("GroupNormalization", since=21)
 def group_normalization(node: Node) -> str | None:
     """Any number of dimensions."""
-    return dtypes(node, _FLOATS, (0, 1, 2))
+    return dtypes(node, _FLOATS, (0, 1, 2)) or named_dtype(node, "stash_type", _FLOATS)
 
 
 @add("BatchNormalization", since=9)

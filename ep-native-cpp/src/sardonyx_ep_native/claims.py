@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sardonyx.ir.dtypes import dtype_name, from_name
+from sardonyx.ir.dtypes import FROM_ONNX, dtype_name, from_name
 from sardonyx.ir.graph import Node, Value
 from sardonyx_ep_native import _native
 
-__all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "NARROW", "add", "dtypes", "refusal"]
+__all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "NARROW", "add", "dtypes", "named_dtype", "one_of", "refusal"]
 
 MAX_RANK = _native.max_rank
 Check = Callable[[Node], str | None]
@@ -58,6 +58,21 @@ def dtypes(node: Node, allowed: tuple[np.dtype, ...], inputs: tuple[int, ...] = 
         if v.dtype not in allowed:
             return f"{v.name!r} is {dtype_name(v.dtype)}; the engine's {node.op} takes {', '.join(dtype_name(t) for t in allowed)}"
     return None
+
+
+def named_dtype(node: Node, attribute: str, allowed: tuple[np.dtype, ...]) -> str | None:
+    """A reason if an attribute that holds an element type's number is given, not 0, and names none of the allowed ones."""
+    code = node.attrs.get(attribute) or 0
+    named = FROM_ONNX.get(code)
+    if code == 0 or (named is not None and named in allowed):  # numpy takes None for float64
+        return None
+    return f"its attribute {attribute}={code} names none of {', '.join(dtype_name(t) for t in allowed)}"
+
+
+def one_of(node: Node, attribute: str, default: str, allowed: tuple[str, ...]) -> str | None:
+    """A reason if a text attribute has a value that the engine does not know."""
+    value = node.attrs.get(attribute, default)
+    return None if value in allowed else f"its attribute {attribute}={value!r} is none of {', '.join(allowed)}"
 
 
 def refusal(node: Node) -> str | None:
