@@ -24,6 +24,11 @@ bool python_interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
+// NodeFailure(name of the node or "", reason, shapes of its inputs).
+void raise_failure(const std::string& node, const char* what, const py::list& shapes) {
+  PyErr_SetObject(g_error, py::make_tuple(node, what, shapes).ptr());
+}
+
 [[noreturn]] void raise_python() { throw py::error_already_set(); }
 
 class Engine {
@@ -195,7 +200,7 @@ class Engine {
       views[i].data = PyArray_DATA(a);
       views[i].shape.rank = 0;
       const int rank = PyArray_NDIM(a);
-      if (rank > kMaxRank) throw OpError("\n" + too_many_dimensions());
+      if (rank > kMaxRank) throw OpError(too_many_dimensions());
       views[i].shape.rank = rank;
       for (int k = 0; k < rank; k++) views[i].shape.d[k] = PyArray_DIM(a, k);
     }
@@ -234,14 +239,23 @@ class Engine {
     py::object result = py::reinterpret_steal<py::object>(list);
     for (size_t j = 0; j < m; j++) {
       PyObject* a = empty(plan.out_shapes[j], d.values[plan.out[j]].dtype);
+      if (!a && PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        PyErr_Clear();
+        throw program_->no_room(plan, j);
+      }
+      if (!a) raise_python();
       PyList_SET_ITEM(list, static_cast<Py_ssize_t>(j), a);
       out[j] = PyArray_DATA(reinterpret_cast<PyArrayObject*>(a));
     }
-    if (plan.is_short()) {
-      plan.run(in, out, program_->pool(), d, times, cancel);
-    } else {
+    if (!plan.is_short()) {
       py::gil_scoped_release unlocked;
+      program_->execute(plan, in, out, program_->pool(), times, cancel);
+      return result;
+    }
+    try {
       plan.run(in, out, program_->pool(), d, times, cancel);
+    } catch (const StepFailure& failed) {
+      throw program_->failure(plan, failed);
     }
     return result;
   }
@@ -267,14 +281,13 @@ class Engine {
     return std::move(result);
   }
 
+  // An array, or null with Python's exception.
   static PyObject* empty(const Shape& shape, DType dtype) {
     npy_intp dims[kMaxRank];
     for (int k = 0; k < shape.rank; k++) dims[k] = shape[k];
     PyArray_Descr* descr = g_descr[static_cast<int>(dtype)];
     Py_INCREF(descr);
-    PyObject* a = PyArray_Empty(shape.rank, dims, descr, 0);
-    if (!a) raise_python();
-    return a;
+    return PyArray_Empty(shape.rank, dims, descr, 0);
   }
 
   struct Feed {
@@ -306,12 +319,16 @@ PYBIND11_MODULE(_native, m) {
   py::register_exception_translator([](std::exception_ptr p) {
     try {
       if (p) std::rethrow_exception(p);
+    } catch (const NodeFailure& e) {
+      py::list shapes;
+      for (const Shape& s : e.inputs) shapes.append(s.rank < 0 ? py::object(py::none()) : py::object(py::tuple(py::cast(std::vector<int64_t>(s.d, s.d + s.rank)))));
+      raise_failure(e.node, e.what(), shapes);
     } catch (const OpError& e) {
-      PyErr_SetString(g_error, e.what());
+      raise_failure("", e.what(), py::list());
     } catch (const Cancelled&) {
       if (!PyErr_Occurred()) PyErr_SetString(g_cancelled, "the run was cancelled");
     } catch (const std::length_error& e) {
-      PyErr_SetString(g_error, (std::string("\n") + e.what()).c_str());
+      raise_failure("", e.what(), py::list());
     }
   });
   m.def("set_dtypes", [](py::list dtypes) {

@@ -22,6 +22,7 @@ void copy_step(const void* args, Runtime&) {
 void Planner::finish() {
   give_outputs();
   place_arena();
+  check_room();
   bind_pointers();
   for (const View& v : in_) plan_->in_shapes.push_back(v.shape);
   for (int i = plan_->begin; i < plan_->end; i++)
@@ -97,6 +98,27 @@ void Planner::place_arena() {
     placed.insert(std::upper_bound(placed.begin(), placed.end(), i, [&](int a, int b) { return storages_[a].offset < storages_[b].offset; }), i);
   }
   plan_->arena_bytes = total;
+  if (!order.empty()) plan_->heaviest = storages_[order.front()].first;
+}
+
+// What a run takes at once must be free, whatever its single values are: a body that appends to what it was given asks for
+// a little more each time.
+void Planner::check_room() const {
+  constexpr size_t kAlways = size_t{1} << 28;
+  const Plan& p = *plan_;
+  size_t outputs = 0, most = 0;
+  int at = p.heaviest;
+  for (const Storage& s : storages_) {
+    if (s.kind != Storage::output) continue;
+    outputs += s.bytes;
+    if (s.bytes > most) at = s.first;
+    most = std::max(most, s.bytes);
+  }
+  if (p.arena_bytes + outputs <= kAlways) return;
+  const int64_t free = free_memory();
+  if (p.arena_bytes + outputs <= static_cast<size_t>(std::max<int64_t>(free, 0))) return;
+  throw failure(p.arena_bytes > outputs ? p.heaviest : at, "this node's output is the largest of values that need " + gibibytes(p.arena_bytes + outputs) +
+                                                               " of memory at once, and " + gibibytes(static_cast<size_t>(free)) + " are free");
 }
 
 void Planner::bind_pointers() {

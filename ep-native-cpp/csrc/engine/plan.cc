@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "engine/float_mode.h"
 #include "engine/program.h"
@@ -60,7 +61,12 @@ void Plan::tell_shapes(const Description& d, Times& times) const {
 }
 
 void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, Times* times, const Cancel* cancel) {
-  Instance* instance = acquire();
+  Instance* instance;
+  try {
+    instance = acquire();
+  } catch (const std::bad_alloc&) {
+    throw StepFailure{heaviest, "out of memory: the values between nodes need " + gibibytes(arena_bytes) + " at once; what this node gives is the largest of them"};
+  }
   char* args = static_cast<char*>(instance->blocks->data);
   for (const Reloc& r : in_relocs) std::memcpy(args + r.offset, &inputs[r.index], sizeof(void*));
   for (const Reloc& r : out_relocs) std::memcpy(args + r.offset, &outputs[r.index], sizeof(void*));
@@ -96,7 +102,7 @@ void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, cons
     }
   }
   release(instance);
-  if (failed) throw OpError(std::string(failed->op >= 0 ? d.ops[failed->op].name : "") + "\n" + rt.error);
+  if (failed) throw StepFailure{failed->op, rt.error};
   if (cancelled) throw Cancelled{};
 }
 

@@ -1,6 +1,7 @@
 #include "engine/planner.h"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/reading.h"
 
@@ -18,22 +19,37 @@ std::shared_ptr<Plan> Planner::build() {
         one(i, op);
       }
     } catch (CutHere&) {
-    } catch (OpError& e) {
-      throw OpError(d_.ops[i].name + "\n" + e.what());
-    } catch (std::length_error& e) {
-      throw OpError(d_.ops[i].name + "\n" + e.what());
-    } catch (std::out_of_range&) {
-      throw OpError(d_.ops[i].name + "\nan input or an attribute has too few values");
+    } catch (const NodeFailure&) {
+      throw;
+    } catch (const OpError& e) {
+      throw failure(i, e.what());
+    } catch (const std::length_error& e) {
+      throw failure(i, e.what());
+    } catch (const std::out_of_range&) {
+      throw failure(i, "an input or an attribute has too few values");
+    } catch (const std::bad_alloc&) {
+      throw failure(i, "out of memory: no room for what is made of its constants");
     }
     if (by_value_.size() != wanted) continue;
     plan_->end = i;
     if (i == plan_->begin && i < static_cast<int>(d_.ops.size()) && !d_.ops[i].def->dynamic)
-      throw OpError(d_.ops[i].name + "\nits shape depends on a value that is not known before the run");
+      throw failure(i, "its shape depends on a value that is not known before the run");
     finish();
     return plan_;
   }
   throw OpError("the shapes of this program cannot be planned");
 }
+
+std::vector<Shape> Planner::input_shapes(int op) const {
+  std::vector<Shape> shapes;
+  for (ValueId v : d_.ops[op].in) {
+    const auto known = v == kAbsent ? shapes_.end() : shapes_.find(v);
+    shapes.push_back(v != kAbsent && d_.values[v].constant ? d_.values[v].shape : known != shapes_.end() ? known->second : absent_shape());
+  }
+  return shapes;
+}
+
+NodeFailure Planner::failure(int op, const std::string& what) const { return {d_.ops[op], what, input_shapes(op)}; }
 
 int Planner::live_index(ValueId v) const {
   auto it = std::find(live_.begin(), live_.end(), v);
@@ -198,7 +214,7 @@ bool Planner::fold(const Op& op) {
   planner.folding_ = true;
   auto plan = planner.build();
   static Pool pool(1, 0);
-  plan->run(nullptr, pointers.data(), pool, program.description(), nullptr, nullptr);
+  program.execute(*plan, nullptr, pointers.data(), pool, nullptr, nullptr);
   size_t k = 0;
   for (ValueId v : op.out)
     if (v != kAbsent) known_[v] = made[k++];

@@ -70,6 +70,10 @@ class Planner {
   // OpError if an output's bytes cannot be counted, or are far more than the op reads and more than is free.
   void check_size(const Op& op, const Shape& made, size_t item) const;
 
+  // The shapes of an op's inputs as far as they are known, and what to throw where it cannot be planned.
+  std::vector<Shape> input_shapes(int op) const;
+  NodeFailure failure(int op, const std::string& what) const;
+
   // The data of a constant, by an aligned copy if need be.
   const void* aligned(ValueId v);
   std::unordered_map<ValueId, std::shared_ptr<Buffer>> aligned_;
@@ -87,6 +91,7 @@ class Planner {
   void finish();
   void give_outputs();
   void place_arena();
+  void check_room() const;
   void bind_pointers();
 };
 

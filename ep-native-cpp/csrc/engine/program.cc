@@ -2,10 +2,18 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
+#include <new>
 
 namespace sx {
 
 std::shared_ptr<Plan> make_plan(Program& program, int begin, const std::vector<View>& in);
+
+std::string gibibytes(size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
 
 Program::Program(Description d) : d_(std::move(d)), last_use_(d_.values.size(), -1) {
   // What nobody else can know is packed once for all plans of this program.
@@ -86,6 +94,41 @@ void Program::warm(const View* inputs) {
   }
 }
 
+void Program::execute(Plan& plan, const void* const* inputs, void* const* outputs, Pool& pool, Times* times, const Cancel* cancel) {
+  try {
+    plan.run(inputs, outputs, pool, d_, times, cancel);
+  } catch (const StepFailure& failed) {
+    throw failure(plan, failed);
+  }
+}
+
+NodeFailure Program::failure(const Plan& plan, const StepFailure& failed) const {
+  Times known;
+  plan.tell_shapes(d_, known);
+  for (size_t i = 0; i < plan.in.size(); i++) known.shapes[plan.in[i]] = plan.in_shapes[i];
+  std::vector<Shape> shapes;
+  for (ValueId v : d_.ops[failed.op].in) shapes.push_back(v == kAbsent ? absent_shape() : d_.values[v].constant ? d_.values[v].shape : known.shapes[v]);
+  return {d_.ops[failed.op], failed.what, shapes};
+}
+
+NodeFailure Program::no_room(const Plan& plan, size_t j) const {
+  const ValueId v = plan.out[j];
+  int op = plan.begin;
+  for (int i = plan.begin; i < plan.end; i++)
+    if (std::count(d_.ops[i].out.begin(), d_.ops[i].out.end(), v)) op = i;
+  const size_t bytes = static_cast<size_t>(storage_size(plan.out_shapes[j], d_.values[v].layout)) * item_size(d_.values[v].dtype);
+  return failure(plan, {op, "out of memory: no room for an output of shape " + plan.out_shapes[j].str() + ", " + gibibytes(bytes)});
+}
+
+std::shared_ptr<Buffer> Program::output_buffer(const Plan& plan, size_t j) const {
+  const Value& value = d_.values[plan.out[j]];
+  try {
+    return std::make_shared<Buffer>(static_cast<size_t>(storage_size(plan.out_shapes[j], value.layout)) * item_size(value.dtype));
+  } catch (const std::bad_alloc&) {
+    throw no_room(plan, j);
+  }
+}
+
 std::vector<Made> Program::run(const View* inputs, const Cancel* cancel) {
   auto plan = whole(inputs);
   if (!plan) return run_segments(inputs, nullptr, cancel);
@@ -94,11 +137,10 @@ std::vector<Made> Program::run(const View* inputs, const Cancel* cancel) {
   std::vector<Made> made;
   for (size_t i = 0; i < d_.inputs.size(); i++) in.push_back(inputs[i].data);
   for (size_t j = 0; j < plan->out.size(); j++) {
-    const Value& value = d_.values[plan->out[j]];
-    made.push_back({plan->out_shapes[j], value.dtype, std::make_shared<Buffer>(static_cast<size_t>(storage_size(plan->out_shapes[j], value.layout)) * item_size(value.dtype))});
+    made.push_back({plan->out_shapes[j], d_.values[plan->out[j]].dtype, output_buffer(*plan, j)});
     out.push_back(made.back().data->data);
   }
-  plan->run(in.data(), out.data(), pool(), d_, nullptr, cancel);
+  execute(*plan, in.data(), out.data(), pool(), nullptr, cancel);
   return made;
 }
 
@@ -130,12 +172,21 @@ std::vector<Made> Program::run_segments(const View* inputs, Times* times, const 
       if (cancel && cancel->wanted()) throw Cancelled{};
       std::vector<Made> made;
       const int64_t started = times ? now_ns() : 0;
+      auto failure = [&](const std::string& what) {
+        std::vector<Shape> shapes;
+        for (size_t i = 0; i < op.in.size(); i++) shapes.push_back(op.in[i] == kAbsent ? absent_shape() : seen[i].shape);
+        return NodeFailure(op, what, shapes);
+      };
       try {
         made = op.def->dynamic(op, seen, rt);
-      } catch (OpError& e) {
-        throw OpError(op.name + "\n" + e.what());
+      } catch (const NodeFailure& e) {
+        throw NodeFailure(e, std::string(e.what()) + ", in the body of '" + op.name + "'");
+      } catch (const OpError& e) {
+        throw failure(e.what());
+      } catch (const std::bad_alloc&) {
+        throw failure("out of memory: no room for what it gives");
       }
-      if (rt.error[0]) throw OpError(op.name + "\n" + rt.error);
+      if (rt.error[0]) throw failure(rt.error);
       if (times) times->steps.push_back({at, started, now_ns()});
       for (size_t i = 0; i < op.out.size() && i < made.size(); i++) {
         if (op.out[i] == kAbsent) continue;
@@ -157,12 +208,11 @@ std::vector<Made> Program::run_segments(const View* inputs, Times* times, const 
     std::vector<void*> out_pointers;
     std::vector<Held> out;
     for (size_t j = 0; j < plan->out.size(); j++) {
-      const Value& value = d_.values[plan->out[j]];
-      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(storage_size(plan->out_shapes[j], value.layout)) * item_size(value.dtype));
+      auto buffer = output_buffer(*plan, j);
       out_pointers.push_back(buffer->data);
       out.push_back({{buffer->data, plan->out_shapes[j]}, buffer});
     }
-    plan->run(in_pointers.data(), out_pointers.data(), pool(), d_, times, cancel);
+    execute(*plan, in_pointers.data(), out_pointers.data(), pool(), times, cancel);
     std::unordered_map<ValueId, Held> next;
     for (size_t j = 0; j < plan->out.size(); j++) next[plan->out[j]] = out[j];
     env = std::move(next);

@@ -35,6 +35,30 @@ struct View {
 // The option of that name.
 enum class Subnormals { automatic, keep, zero };
 
+// A node that failed: its name, what is wrong, and the shapes of its inputs (rank -1 where one is absent). A node of a
+// body is named itself, not the If, Loop or Scan around it.
+struct NodeFailure : OpError {
+  std::string node;
+  std::vector<Shape> inputs;
+  NodeFailure(const Op& op, const std::string& what, std::vector<Shape> shapes) : OpError(what), node(op.name), inputs(std::move(shapes)) {}
+  NodeFailure(const NodeFailure& of, const std::string& what) : OpError(what), node(of.node), inputs(of.inputs) {}
+};
+
+// What failed in a run of a plan: see Program::failure.
+struct StepFailure {
+  int op;
+  std::string what;
+};
+
+inline Shape absent_shape() {
+  Shape s;
+  s.rank = -1;
+  return s;
+}
+
+// "1.5 GiB".
+std::string gibibytes(size_t bytes);
+
 struct StepTime {
   int op;
   int64_t start_ns, end_ns;
@@ -78,19 +102,21 @@ class Plan {
   std::vector<int64_t> made;  // rank and dimensions of each output of each op
   size_t arena_bytes = 0;
   bool subnormals_as_zero = false;
+  int heaviest = 0;  // the op that makes the largest of the values in the arena
 
   size_t instances() const { return instances_.load(); }
   // Whether a run takes so little (by its ops and bytes) that giving up the interpreter lock would cost more.
   bool is_short() const { return steps.size() <= 8 && arena_bytes <= 16384; }
 
-  // Run with the given pointers. `times` may be null. Throws OpError and Cancelled.
+  // Run with the given pointers. `times` may be null. Throws StepFailure and Cancelled.
   void run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, Times* times, const Cancel* cancel);
+  // The shapes of what its ops make.
+  void tell_shapes(const Description& d, Times& times) const;
   // Give back the arenas that no run uses.
   void trim();
   ~Plan();
 
  private:
-  void tell_shapes(const Description& d, Times& times) const;
   std::atomic<Instance*> spare_{nullptr};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Instance>> free_;
@@ -128,6 +154,14 @@ class Program {
     size_t arenas = 0, plans = 0;
     std::unordered_map<const Buffer*, size_t> packed;
   };
+  // Run a plan, whose failures are then NodeFailures.
+  void execute(Plan& plan, const void* const* inputs, void* const* outputs, Pool& pool, Times* times, const Cancel* cancel);
+  // What to throw when an op of a plan failed.
+  NodeFailure failure(const Plan& plan, const StepFailure& failed) const;
+  // The same where there is no memory for output j of a plan.
+  NodeFailure no_room(const Plan& plan, size_t j) const;
+  std::shared_ptr<Buffer> output_buffer(const Plan& plan, size_t j) const;
+
   // Adds what this program and its bodies hold.
   void count(Memory& m);
   // Forget all plans but the latest, and the arenas of runs that are over.

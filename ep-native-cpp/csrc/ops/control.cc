@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "engine/program.h"
+#include "engine/planner.h"
 #include "ops/axes.h"
 #include "ops/table.h"
 
@@ -38,17 +38,6 @@ bool truth(const Shape& shape, const void* data) {
   return *static_cast<const bool*>(data);
 }
 
-// Runs a body; a failure in it names the body's node.
-std::vector<Made> run_body(Program& body, const std::vector<View>& inputs, const Runtime& rt) {
-  try {
-    return body.run(inputs.data(), rt.cancel);
-  } catch (const OpError& e) {
-    const std::string text = e.what();
-    const size_t end = text.find('\n');
-    throw OpError(end == std::string::npos ? text : "node '" + text.substr(0, end) + "' of its body failed: " + text.substr(end + 1));
-  }
-}
-
 std::vector<View> captured(const Op& op, const std::vector<Seen>& in, size_t body) {
   const auto counts = op.attrs.list("captures");
   size_t at = static_cast<size_t>(op.attrs.get("own_inputs", 0));
@@ -60,7 +49,7 @@ std::vector<View> captured(const Op& op, const std::vector<Seen>& in, size_t bod
 
 std::vector<Made> run_if(const Op& op, const std::vector<Seen>& in, Runtime& rt) {
   const size_t branch = truth(in.at(0).shape, in[0].data) ? 0 : 1;
-  return run_body(*op.bodies.at(branch), captured(op, in, branch), rt);
+  return op.bodies.at(branch)->run(captured(op, in, branch).data(), rt.cancel);
 }
 
 // The slices of all iterations along a new axis; without iterations an empty tensor of the declared type.
@@ -96,7 +85,23 @@ struct Iterations {
   // Takes the results of an iteration from number `first` on.
   void take(const std::vector<Made>& results, size_t first) {
     for (size_t i = 0; i < states.size(); i++) states[i] = hold(results.at(first + i));
-    for (size_t k = 0; k < slices.size(); k++) slices[k].push_back(results.at(first + states.size() + k));
+    for (size_t k = 0; k < slices.size(); k++) {
+      slices[k].push_back(results.at(first + states.size() + k));
+      bytes_ += slices[k].back().data->bytes;
+    }
+    if (bytes_ > checked_ + kAlways) check_room();
+  }
+
+ private:
+  static constexpr size_t kAlways = size_t{1} << 28;
+  size_t bytes_ = 0, checked_ = 0;  // of slices, and when free memory was last looked at
+
+  void check_room() {
+    checked_ = bytes_;
+    const int64_t free = free_memory();
+    if (free < 0 || bytes_ > static_cast<size_t>(free))
+      throw OpError("the scan outputs of " + std::to_string(slices[0].size()) + " iterations take " + gibibytes(bytes_) + ", as much again is needed to join them, and " +
+                    gibibytes(static_cast<size_t>(std::max<int64_t>(free, 0))) + " are free");
   }
 };
 
@@ -118,7 +123,7 @@ std::vector<Made> run_loop(const Op& op, const std::vector<Seen>& in, Runtime& r
     views.assign({View{&i, Shape()}, condition.view});
     for (const Held& s : it.states) views.push_back(s.view);
     views.insert(views.end(), captures.begin(), captures.end());
-    const auto results = run_body(*op.bodies[0], views, rt);
+    const auto results = op.bodies[0]->run(views.data(), rt.cancel);
     it.take(results, 1);
     condition = hold(results[0]);
     go = truth(condition.view.shape, condition.view.data);
@@ -174,7 +179,7 @@ std::vector<Made> run_scan(const Op& op, const std::vector<Seen>& in, Runtime& r
       views.push_back({static_cast<const char*>(sequences[i].view.data) + static_cast<size_t>(in_back[i] ? steps - 1 - t : t) * bytes_of(one, sequences[i].dtype), one});
     }
     views.insert(views.end(), captures.begin(), captures.end());
-    it.take(run_body(*op.bodies[0], views, rt), 0);
+    it.take(op.bodies[0]->run(views.data(), rt.cancel), 0);
   }
   std::vector<Made> out;
   for (const Held& s : it.states) out.push_back(give(s));

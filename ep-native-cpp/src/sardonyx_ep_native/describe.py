@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ep import CompileContext, held_by
-from sardonyx.ir.graph import Graph, Value
+from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx_ep_native.bodies import describe_bodies
 from sardonyx_ep_native.claims import DTYPES, NARROW
 
@@ -22,8 +22,10 @@ _PACKING = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm", "FusedMatMul"})
 _OPTIONS = ("winograd", "strassen", "plan_cache", "spin")
 
 
-def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
-    """Arguments of the engine's Program: values, ops, input ids, output ids, options, threads."""
+def describe(graph: Graph, context: CompileContext, named: dict[str, Node]) -> tuple[Any, ...]:
+    """Arguments of the engine's Program: values, ops, input ids, output ids, options, threads. All nodes, those of bodies too,
+    are added to `named` by their names."""
+    named.update((n.name, n) for n in graph.nodes if n.name not in named)
     ids: dict[Value, int] = {}
     values: list[tuple[Any, ...]] = []
     index = {d: i for i, d in enumerate(DTYPES)}
@@ -44,7 +46,7 @@ def describe(graph: Graph, context: CompileContext) -> tuple[Any, ...]:
     ops = []
     for n in graph.nodes:
         attrs = {k: _attribute(a) for k, a in n.attrs.items() if k != BLOCKED and a is not None and not isinstance(a, Graph)}
-        captured, more, bodies = describe_bodies(n, context, lambda body: describe(body, context)) if n.bodies else ([], {}, [])
+        captured, more, bodies = describe_bodies(n, context, lambda body: describe(body, context, named)) if n.bodies else ([], {}, [])
         ins, outs = [value(v) for v in (*n.inputs, *captured)], [value(v) for v in n.outputs]
         ops.append((_operator(n.domain, n.op), n.name, ins, outs, attrs | more, bodies))
     outputs = [value(v) for v in graph.outputs]

@@ -14,7 +14,7 @@ import numpy as np
 import sardonyx_ep_native
 from sardonyx.ep import Claim, CompileContext, Executable, Provider, Refusal, RunContext, TensorInfo
 from sardonyx.ep.shapes import available_memory
-from sardonyx.errors import InvalidInput, NodeError, RunCancelled
+from sardonyx.errors import InvalidInput, NodeError, RunCancelled, SardonyxError
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.types import TensorType
 from sardonyx_ep_native import _native
@@ -70,7 +70,8 @@ class NativeExecutable(Executable):
     def __init__(self, graph: Graph, context: CompileContext):
         _alive.add(self)
         self._nodes = list(graph.nodes)
-        description = describe(graph, context)
+        self._named: dict[str, Node] = {}
+        description = describe(graph, context, self._named)
         self._constants = held(description)
         self._program = _native.Program(*description)
         self._run = self._program.run
@@ -91,7 +92,7 @@ class NativeExecutable(Executable):
                 return self._program.run_until(inputs, ctx.flags)
             results, times = self._program.run_timed(inputs, ctx.flags)
         except _native.NodeFailure as e:
-            raise self._explain(str(e)) from None
+            raise self._explain(*e.args) from None
         except _native.RunStopped as e:
             raise RunCancelled(str(e)) from None
         for op, start, end, shapes in times:
@@ -123,12 +124,9 @@ class NativeExecutable(Executable):
         """Forget every plan but the latest, and arenas; packed weights of the latest plan stay."""
         self._program.trim()
 
-    def _explain(self, text: str) -> NodeError:
-        name, _, reason = text.partition("\n")
-        node = next((n for n in self._nodes if n.name == name), None)
-        if node is None:
-            return NodeError(f"the run failed: {reason or name}")
-        made = f" made from {', '.join(map(repr, node.origins[:4]))}" if node.origins not in ((), (node.name,)) else ""
-        return NodeError(
-            f"node {node.name!r} ({node.title}-{node.since}){made} failed: {reason}", node=name, op=node.op, origins=node.origins
-        )
+    def _explain(self, name: str, reason: str, shapes: list[tuple[int, ...] | None]) -> SardonyxError:
+        from sardonyx.ep import node_error  # with the interpreter, which only errors need
+
+        node = self._named.get(name)
+        inputs = zip(node.inputs, shapes, strict=False) if node is not None else ()
+        return node_error(node, NodeError(reason), [_info(v, s) for v, s in inputs])

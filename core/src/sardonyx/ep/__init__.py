@@ -38,7 +38,7 @@ from sardonyx.ep.weights import WeightStore, aligned
 if TYPE_CHECKING:
     from sardonyx.ep.custom_ops import CustomOp, custom_op
     from sardonyx.ep.hooks import hook
-    from sardonyx.ep.interpreter import compile_kernels
+    from sardonyx.ep.interpreter import compile_kernels, node_error
 
 __all__ = [
     "API_VERSION",
@@ -63,6 +63,7 @@ __all__ = [
     "custom_op",
     "held_by",
     "hook",
+    "node_error",
 ]
 
 
@@ -71,6 +72,7 @@ _LATER = {
     "compile_kernels": "sardonyx.ep.interpreter",
     "custom_op": "sardonyx.ep.custom_ops",
     "hook": "sardonyx.ep.hooks",
+    "node_error": "sardonyx.ep.interpreter",
 }
 
 
