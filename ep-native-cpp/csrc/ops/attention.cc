@@ -203,7 +203,7 @@ void plan_attention(PlanCtx& p) {
   h.causal = attrs.get("is_causal", 0) ? s.past : -1;
   if (p.has(3)) {
     const Shape& m = p.shape(3);
-    if (m.rank < 2 || m.rank > 4) throw OpError("the mask " + m.str() + " must have rank 2, 3 or 4");
+    if (m.rank > 4) throw OpError("the mask " + m.str() + " has more than 4 dimensions");
     int64_t dims[4] = {1, 1, 1, 1}, strides[4];
     for (int i = 0; i < m.rank; i++) dims[4 - m.rank + i] = m[i];
     int64_t stride = 1;
@@ -281,7 +281,7 @@ void plan_rotary(PlanCtx& p) {
   o.x_s = o.y_s = h.of_row;
   o.x_h = o.y_h = h.of_head;
   o.max_position = by_position ? cos[0] : 0;
-  o.interleaved = static_cast<int32_t>(p.op.attrs.get("interleaved", 0));
+  o.interleaved = p.op.attrs.get("interleaved", 0) != 0;
   p.bind_in(o.x, 0);
   p.bind_in(o.cos, 1);
   p.bind_in(o.sin, 2);

@@ -37,6 +37,6 @@ int64_t scalar(Context& c, size_t i, const char* name) {
   return c.ints(i)[0];
 }
 
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 }  // namespace sx

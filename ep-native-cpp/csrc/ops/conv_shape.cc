@@ -32,15 +32,20 @@ void same(Axis& a, bool upper) {
 
 }  // namespace
 
+void check_auto_pad(const std::string& mode) {
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
+    throw OpError("auto_pad is '" + mode + "'; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+}
+
 Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kernel, bool pool) {
   const int spatial = x.rank - 2;
   if (spatial < 1 || spatial > 3) throw OpError("the input must have 3 to 5 dimensions, not shape " + x.str());
   const size_t n = static_cast<size_t>(spatial);
   const auto given = attrs.list("kernel_shape"), strides = attrs.list("strides"), dilations = attrs.list("dilations"), pads = attrs.list("pads");
   const std::string mode = attrs.gets("auto_pad", "NOTSET");
-  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
-    throw OpError("auto_pad is '" + mode + "'; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+  check_auto_pad(mode);
   check(given, n, "kernel_shape");
+  if (pool && given.empty()) throw OpError("kernel_shape has no values; a pool takes one per spatial axis");
   check(strides, n, "strides");
   check(dilations, n, "dilations");
   check(pads, 2 * n, "pads");

@@ -24,6 +24,9 @@ struct Windows {
   int64_t pixels_out() const { return d.out * h.out * w.out; }
 };
 
+// OpError if it is none of ONNX's.
+void check_auto_pad(const std::string& mode);
+
 // The windows of x under the attributes kernel_shape, strides, dilations, pads, auto_pad and (pools) ceil_mode. `kernel`
 // is the kernel's size where an input gives it, else null. Throws OpError for what does not fit.
 Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kernel, bool pool);

@@ -27,6 +27,7 @@ void transposed_axis(Axis& a, int64_t extra, int64_t wanted, const std::string& 
   }
   if (mode == "VALID") a.begin = a.end = 0;
   a.out = full - a.begin - a.end;
+  if (a.in == 0) a.out = std::max<int64_t>(a.out, 0);
   if (a.out < 0) throw OpError("pads crop more than the " + std::to_string(full) + " elements that the transposed windows reach");
 }
 
@@ -45,6 +46,7 @@ ConvProblem transposed_problem(Context& c) {
     throw OpError("an input " + x.str() + " and weights " + weights.str() + " do not fit group " + std::to_string(p.group));
   if (c.has(kB) && (c.shape(kB).rank != 1 || c.shape(kB)[0] != p.oc)) throw OpError("the bias must have shape [" + std::to_string(p.oc) + "], not " + c.shape(kB).str());
   const size_t n = static_cast<size_t>(p.w.spatial);
+  check_auto_pad(attrs.gets("auto_pad", "NOTSET"));
   const auto strides = attrs.list("strides"), dilations = attrs.list("dilations"), pads = attrs.list("pads"), extra = attrs.list("output_padding");
   auto wanted = attrs.list("output_shape");
   if (wanted.size() == n + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);

@@ -16,6 +16,11 @@ void infer_prelu(InferCtx& c) {
   if (broadcast_inputs(c) != c.shape(0)) throw OpError("a slope of shape " + c.shape(1).str() + " does not broadcast to " + c.shape(0).str());
   c.output(0, c.shape(0));
 }
+void infer_clip(InferCtx& c) {
+  for (size_t i = 1; i <= 2; i++)
+    if (c.has(i) && c.shape(i).size() != 1) throw OpError("min and max are scalars, got shape " + c.shape(i).str());
+  c.output(0, c.shape(0));
+}
 void infer_same(InferCtx& c) {
   if (c.shape(0) != c.shape(1)) throw OpError("the shapes " + c.shape(0).str() + " and " + c.shape(1).str() + " must be equal");
   c.output(0, c.shape(0));
@@ -134,6 +139,8 @@ void plan_pow(PlanCtx& p) {
     }
   } else if (compute != DType::f32 && compute != DType::f64 && (exponent == DType::f64 || arithmetic(exponent) == DType::f32)) {
     i.op = "RealPow";
+  } else if (compute != DType::f32 && compute != DType::f64 && exponent == DType::u64) {
+    i.op = "UnsignedPow";
   }
   plan_elementwise(p, {i}, compute);
 }
@@ -230,7 +237,7 @@ const OpDef kTable[] = {
     {"Shrink", infer_first, plan_simple, nullptr},
     {"IsNaN", infer_first, plan_simple, nullptr},
     {"IsInf", infer_first, plan_simple, nullptr},
-    {"Clip", infer_first, plan_clip, nullptr},
+    {"Clip", infer_clip, plan_clip, nullptr},
     {"Cast", infer_first, plan_cast, nullptr},
     {"CastLike", infer_first, plan_cast, nullptr},
     {"BitCast", infer_first, plan_bit_cast, nullptr},

@@ -35,7 +35,7 @@ bool one_of(const std::string& op, std::initializer_list<const char*> names) {
 }  // namespace
 
 double elementwise_cost(const std::string& op) {
-  if (one_of(op, {"Pow", "RealPow", "Mod", "Fmod", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"})) return 8;
+  if (one_of(op, {"Pow", "UnsignedPow", "RealPow", "Mod", "Fmod", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"})) return 8;
   if (one_of(op, {"Exp", "Log", "Sin", "Cos", "Tan", "Erf", "Tanh", "Sigmoid", "Softplus", "Mish", "Gelu", "GeluTanh", "Swish", "Elu", "Selu", "Celu", "SwiGLU"})) return 0.5;
   return 0.15;
 }
@@ -49,6 +49,7 @@ DType operand_type(const Instruction& i, int k, DType compute) {
   if (i.op == "Where" && k == 0) return DType::boolean;
   if (k == 1 && compute != DType::f32 && compute != DType::f64) {
     if (i.op == "Pow") return DType::i64;
+    if (i.op == "UnsignedPow") return DType::u64;
     if (i.op == "RealPow") return DType::f64;
   }
   return compute;

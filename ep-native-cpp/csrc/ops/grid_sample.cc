@@ -67,6 +67,8 @@ Taps<G> taps_of(const GridArgs& a, G g, int64_t size) {
     t.index[0] = index_of(std::nearbyint(x));
     t.weight[0] = 1;
   } else {
+    // An infinite position is a far one; NaN stays.
+    if (x == x) x = std::min(std::max(x, -static_cast<G>(kFar)), static_cast<G>(kFar));
     const G base = std::floor(x), far = x - base;
     const int64_t first = index_of(base);
     if (a.mode == Mode::linear) {
@@ -112,9 +114,9 @@ bool complete(int64_t* offsets, W* weights, int count, int want) {
   return true;
 }
 
-// All elements and weights of point p of image n; their number.
+// All elements and weights of point p of image n; their number, `want` at most. A point that is nowhere is NaN.
 template <typename Grid, typename W>
-int taps_of_point(const GridArgs& a, int64_t p, int64_t* offsets, W* weights) {
+int taps_of_point(const GridArgs& a, int64_t p, int64_t* offsets, W* weights, int want) {
   using G = Wide<Grid>;
   auto* grid = reinterpret_cast<const Grid*>(a.grid) + p * a.axes;
   int count = 1;
@@ -123,6 +125,11 @@ int taps_of_point(const GridArgs& a, int64_t p, int64_t* offsets, W* weights) {
   for (int k = 0; k < a.axes; k++) {
     // The grid counts axes from the last.
     const Taps<G> t = taps_of<G>(a, static_cast<G>(grid[a.axes - 1 - k]), a.size[k]);
+    if (t.weight[0] != t.weight[0]) {
+      std::fill(offsets, offsets + want, 0);
+      std::fill(weights, weights + want, std::numeric_limits<W>::quiet_NaN());
+      return want;
+    }
     int64_t more[kMostTaps];
     W more_weights[kMostTaps];
     int next = 0;
@@ -161,7 +168,7 @@ void sample_points(const GridArgs& a, int64_t begin, int64_t end) {
       W* w = weights + p * taps;
       int64_t found[kMostTaps];
       W found_weights[kMostTaps];
-      inside[p] = complete(found, found_weights, taps_of_point<Grid>(a, first + p, found, found_weights), taps);
+      inside[p] = complete(found, found_weights, taps_of_point<Grid>(a, first + p, found, found_weights, taps), taps);
       for (int t = 0; t < taps; t++) {
         o[t] = inside[p] ? found[t] : 0;
         w[t] = found_weights[t];

@@ -3,10 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_set>
 
 namespace sx {
 namespace {
+
+// A number of a feature or target.
+int32_t narrow(int64_t i, const char* name) {
+  if (i < 0 || i > std::numeric_limits<int32_t>::max()) throw OpError(std::string(name) + " holds " + std::to_string(i) + ", which numbers nothing");
+  return static_cast<int32_t>(i);
+}
 
 const char* const kModes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF"};
 
@@ -119,7 +126,7 @@ std::shared_ptr<const Forest> forest_by_id(const Attributes& attrs, const std::s
   const Index index(trees, ids);
   std::unordered_set<int64_t> seen;  // trees: the first node of each is its root
   for (size_t i = 0; i < n; i++) {
-    ForestNode node{thresholds[i], static_cast<int32_t>(features[i]), 0, 0, mode_of(names[i]), !missing.empty() && missing[i] == 1};
+    ForestNode node{thresholds[i], narrow(features[i], "nodes_featureids"), 0, 0, mode_of(names[i]), !missing.empty() && missing[i] == 1};
     if (node.mode != Branch::leaf) {
       node.yes = index.find(trees[i], yes[i], "nodes_truenodeids");
       node.no = index.find(trees[i], no[i], "nodes_falsenodeids");
@@ -137,7 +144,7 @@ std::shared_ptr<const Forest> forest_by_id(const Attributes& attrs, const std::s
     ForestNode& node = f->nodes[static_cast<size_t>(order[i].first)];
     const int32_t first = static_cast<int32_t>(f->votes.size());
     const int32_t at = order[i].first;
-    for (; i < order.size() && order[i].first == at; i++) f->votes.push_back({static_cast<int32_t>(targets[order[i].second]), weights[order[i].second]});
+    for (; i < order.size() && order[i].first == at; i++) f->votes.push_back({narrow(targets[order[i].second], (kind + "_ids").c_str()), weights[order[i].second]});
     if (node.mode == Branch::leaf) {
       node.yes = first;
       node.no = static_cast<int32_t>(f->votes.size());
@@ -163,7 +170,7 @@ std::shared_ptr<const Forest> forest_by_position(const Attributes& attrs) {
   };
   size_t next_member = 0;
   for (size_t i = 0; i < n; i++) {
-    ForestNode node{splits[i], static_cast<int32_t>(features[i]), 0, 0, static_cast<Branch>(inside(modes[i], 7, "nodes_modes")), !missing.empty() && missing[i] == 1};
+    ForestNode node{splits[i], narrow(features[i], "nodes_featureids"), 0, 0, static_cast<Branch>(inside(modes[i], 7, "nodes_modes")), !missing.empty() && missing[i] == 1};
     // Leaves follow the n nodes.
     node.yes = yes_leaf[i] ? static_cast<int32_t>(n) + inside(yes[i], targets.size(), "nodes_truenodeids") : inside(yes[i], n, "nodes_truenodeids");
     node.no = no_leaf[i] ? static_cast<int32_t>(n) + inside(no[i], targets.size(), "nodes_falsenodeids") : inside(no[i], n, "nodes_falsenodeids");
@@ -181,7 +188,7 @@ std::shared_ptr<const Forest> forest_by_position(const Attributes& attrs) {
   }
   for (size_t i = 0; i < targets.size(); i++) {
     f->nodes.push_back({0, 0, static_cast<int32_t>(i), static_cast<int32_t>(i + 1), Branch::leaf, 0});
-    f->votes.push_back({static_cast<int32_t>(targets[i]), weights[i]});
+    f->votes.push_back({narrow(targets[i], "leaf_targetids"), weights[i]});
   }
   for (int64_t r : roots) f->roots.push_back(inside(r, n, "tree_roots"));
   finish(f.get());

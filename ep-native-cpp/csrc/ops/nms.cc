@@ -86,7 +86,7 @@ std::vector<Made> non_max_suppression(const Op& op, const std::vector<Seen>& in,
   auto optional = [&](size_t i) -> const Seen& { return i < in.size() ? in[i] : none; };
   if (boxes.shape.rank != 3 || boxes.shape[2] != 4 || scores.shape.rank != 3 || scores.shape[0] != boxes.shape[0] || scores.shape[2] != boxes.shape[1])
     throw OpError("NonMaxSuppression takes boxes [N, B, 4] and scores [N, classes, B], got " + boxes.shape.str() + " and " + scores.shape.str());
-  const int64_t most = static_cast<int64_t>(limit_of(optional(2), 0)), count = boxes.shape[1], classes = scores.shape[1];
+  const int64_t most = static_cast<int64_t>(std::min(limit_of(optional(2), 0), 0x1p62)), count = boxes.shape[1], classes = scores.shape[1];
   const float threshold = static_cast<float>(limit_of(optional(3), 0));
   const bool filtered = optional(4).data != nullptr;
   const float least = static_cast<float>(limit_of(optional(4), 0));

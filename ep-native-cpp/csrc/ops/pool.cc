@@ -53,7 +53,7 @@ void plan_pool(PlanCtx& p, PoolKind kind) {
   a->p.bottom = w.h.in + w.h.end;
   a->p.right = w.w.in + w.w.end;
   a->p.kind = kind;
-  a->p.count_padding = static_cast<int32_t>(p.op.attrs.get("count_include_pad", 0));
+  a->p.count_padding = p.op.attrs.get("count_include_pad", 0) != 0;
   a->planes = w.n * blocks_of(w.c);
   a->rows = w.h.out;
   a->run = kernels().pool_rows;
@@ -78,25 +78,32 @@ void infer_global(InferCtx& c) {
 struct GlobalArgs {
   const float* x;
   float* y;
-  int64_t planes, pixels;
+  int64_t planes, pixels, channels;
   void (*run)(const float*, int64_t, float*);
   bool parallel;
 };
 
 void global_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const GlobalArgs*>(args);
-  run_jobs(rt, a.planes, a.parallel, [&a](int64_t plane, int64_t) { a.run(a.x + plane * a.pixels * 16, a.pixels, a.y + plane * 16); });
+  run_jobs(rt, a.planes, a.parallel, [&a](int64_t plane, int64_t) {
+    float* y = a.y + plane * 16;
+    a.run(a.x + plane * a.pixels * 16, a.pixels, y);
+    // The mean of nothing is NaN, but lanes beyond the channels are finite.
+    const int64_t first = plane % blocks_of(a.channels) * 16;
+    if (a.pixels == 0) std::fill(y + std::min<int64_t>(16, a.channels - first), y + 16, 0.0f);
+  });
 }
 
 void plan_global(PlanCtx& p, void (*run)(const float*, int64_t, float*)) {
   const Shape& s = p.shape(0);
   if (p.out_shape(0).size() == 0) return;
-  if (s.size() == 0) throw OpError("a global pool of no elements: " + s.str());
+  if (s.size() == 0 && run == kernels().max_plane) throw OpError("no elements to take the maximum of in an input of shape " + s.str());
   const Place x = blocked_input(p, 0), out = blocked_output(p, 0);
   auto* a = p.emit<GlobalArgs>(global_step);
   *a = {};
   a->planes = s[0] * blocks_of(s[1]);
   a->pixels = s.size(2, s.rank);
+  a->channels = s[1];
   a->run = run;
   a->parallel = p.threads() > 1 && worth_parallel(a->planes * a->pixels * 64);
   x.bind(p, a->x);

@@ -305,7 +305,7 @@ void plan_recurrent(PlanCtx& p) {
   a->batch_chunks = batch_chunks(p, l);
   a->reversed = direction_of(p.op.attrs) == Direction::reverse;
   a->cell.clip = static_cast<float>(p.op.attrs.getf("clip", INFINITY));
-  a->cell.input_forget = static_cast<int32_t>(p.op.attrs.get("input_forget", 0));
+  a->cell.input_forget = p.op.attrs.get("input_forget", 0) != 0;
   for (size_t i = 0; i < functions.size(); i++) a->functions[i / 3][i % 3] = functions[i];
   a->gemm = k.gemm;
   a->first = gru && !linear ? k.gru_gates : nullptr;

@@ -29,6 +29,19 @@ struct RoiArgs {
   int64_t image(int64_t r) const { return wide_images ? static_cast<const int64_t*>(images)[r] : static_cast<const int32_t*>(images)[r]; }
 };
 
+template <typename T>
+bool all_finite(const RoiArgs& a, Runtime& rt) {
+  const T* rois = reinterpret_cast<const T*>(a.rois);
+  for (int64_t i = 0; i < a.regions * 4; i++)
+    if (!std::isfinite(rois[i])) {
+      const T* box = rois + i / 4 * 4;
+      rt.fail("region %lld of rois is [%g, %g, %g, %g]; its numbers must be finite", static_cast<long long>(i / 4), static_cast<double>(box[0]),
+              static_cast<double>(box[1]), static_cast<double>(box[2]), static_cast<double>(box[3]));
+      return false;
+    }
+  return true;
+}
+
 template <typename F>
 void for_regions(const RoiArgs& a, Runtime& rt, F&& f) {
   for (int64_t r = 0; r < a.regions; r++)
@@ -178,6 +191,7 @@ T bin_largest(const RoiArgs& a, const T* in, const Bins& rows, const Bins& colum
 template <typename T>
 void roi_align_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const RoiArgs*>(args);
+  if (!all_finite<T>(a, rt)) return;
   for_regions(a, rt, [&](int64_t region, int64_t c0, int64_t c1) {
     auto* box = reinterpret_cast<const T*>(a.rois) + region * 4;
     const double shift = a.half_pixel ? 0.5 : 0;
@@ -227,6 +241,7 @@ void plan_roi_align(PlanCtx& p) {
   a->ratio = p.op.attrs.get("sampling_ratio", 0);
   if (a->ratio > 1 << 20) throw OpError("sampling_ratio is " + std::to_string(a->ratio) + "; at most " + std::to_string(1 << 20) + " samples are taken");
   a->scale = p.op.attrs.getf("spatial_scale", 1);
+  if (!std::isfinite(a->scale)) throw OpError("spatial_scale must be finite, not " + std::to_string(a->scale));
   a->half_pixel = p.op.attrs.gets("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   a->largest = p.op.attrs.gets("mode", "avg") == "max";
 }
@@ -268,6 +283,7 @@ Sample crop_at(double from, double to, int64_t size, int64_t out, int64_t i, boo
 
 void crop_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const RoiArgs*>(args);
+  if (!all_finite<float>(a, rt)) return;
   for_regions(a, rt, [&](int64_t region, int64_t c0, int64_t c1) {
     auto* box = reinterpret_cast<const float*>(a.rois) + region * 4;
     const float* in = reinterpret_cast<const float*>(a.in) + (a.image(region) * a.channels + c0) * a.h * a.w;

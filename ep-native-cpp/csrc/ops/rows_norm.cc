@@ -129,6 +129,11 @@ void infer_channels(InferCtx& c) {
   for (size_t i = 1; i < c.op.in.size(); i++) check_channels(c, i, s[1]);
   c.output(0, s);
 }
+void infer_lrn(InferCtx& c) {
+  infer_channels(c);
+  const int64_t size = c.op.attrs.get("size", 1);
+  if (size < 1) throw OpError("size is " + std::to_string(size) + "; a window has at least one channel");
+}
 void infer_group(InferCtx& c) {
   infer_channels(c);
   const int64_t groups = c.op.attrs.get("num_groups", 0);
@@ -198,7 +203,7 @@ const OpDef kTable[] = {
     {"InstanceNormalization", infer_channels, plan_group, nullptr},
     {"GroupNormalization", infer_group, plan_group, nullptr},
     {"BatchNormalization", infer_channels, plan_batch, nullptr},
-    {"LRN", infer_channels, plan_lrn, nullptr},
+    {"LRN", infer_lrn, plan_lrn, nullptr},
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ static void one_tile(const ConvRows& whole, int64_t t, bool long_sum, const char
   const int64_t tiles = (whole.cols + MR - 1) / MR;
   const int64_t step = fetch_step(whole.rows * tiles);
   ConvRows c = whole;
-  for (int64_t done = 0; done < whole.n_runs; done += c.n_runs) {
+  int64_t done = 0;
+  do {  // once where there is nothing to sum, as of no input channels: the bias goes through the tail
     // A long sum is done in passes over the pixels, a stretch of weights at a time.
     int64_t floats = 0;
     for (c.n_runs = 0; done + c.n_runs < whole.n_runs; c.n_runs++) {
@@ -40,7 +41,8 @@ static void one_tile(const ConvRows& whole, int64_t t, bool long_sum, const char
       }
     }
     w += floats;
-  }
+    done += c.n_runs;
+  } while (done < whole.n_runs);
 }
 
 void conv_rows(const ConvRows& c, int64_t t0, int64_t t1) {

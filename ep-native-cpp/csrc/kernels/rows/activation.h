@@ -122,13 +122,15 @@ static inline vf verf(vf x) {
 }
 
 // max(x, 0) - a / 2 erfc(a / sqrt 2), a = |x|, with erfc as 2^(-a q(a)). q: degree 9, fitted up to 6.5 with a weight that
-// allows the more, the smaller erfc is: relative error 1.2e-8 (1 + 16 log(1 / erfc)); from there on it falls to 0.
+// allows the more, the smaller erfc is: relative error 1.2e-8 (1 + 16 log(1 / erfc)); from there on it falls to 0. Of -inf it is
+// NaN, as -inf times 0 is.
 static inline vf vgelu(vf x) {
   constexpr float Q[] = {-1.1511054f,      -0.459203333f,   -0.0525131412f,   0.00707474956f,  -0.00011774421f,
                          -0.000218292873f, 5.76821367e-05f, -7.63186472e-06f, 5.40708697e-07f, -1.6248304e-08f};
   const vf a = vmin_keep(vabs(x), splat(11.75f));
   const Exp2 e = exp2_parts(a * polynomial(Q, a));
-  return vmax_keep(x, vf{}) - (0.5f * a) * (e.p * e.s + e.s);
+  const vf y = vmax_keep(x, vf{}) - (0.5f * a) * (e.p * e.s + e.s);
+  return select(x == -kInf, splat(__builtin_nanf("")), y);
 }
 
 // x sigmoid(2 z) is x (1 + tanh z) / 2.

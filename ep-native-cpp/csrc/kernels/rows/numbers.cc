@@ -201,14 +201,14 @@ void where(void* out, const void* a, const void* b, const void* c, int64_t n, co
   for (int64_t i = 0; i < n; i++) y[i] = condition[i] ? x[i] : z[i];
 }
 
-// Integer to a power: b is int64, or float64 (then the result is cut toward zero, and 0 where it is not finite).
-template <typename T>
+// Integer to a power: b is int64 or uint64, or float64 (then the result is cut toward zero, and 0 where it is not finite).
+template <typename T, typename E>
 void integer_power(void* out, const void* a, const void* b, const void*, int64_t n, const float*) {
   const T* x = static_cast<const T*>(a);
-  const int64_t* z = static_cast<const int64_t*>(b);
+  const E* z = static_cast<const E*>(b);
   T* y = static_cast<T*>(out);
   for (int64_t i = 0; i < n; i++) {
-    if (z[i] < 0) {
+    if (kSigned<E> && z[i] < 0) {
       const bool odd = z[i] & 1, one = x[i] == 1, minus_one = kSigned<T> && x[i] == static_cast<T>(-1);
       y[i] = static_cast<T>(one || (minus_one && !odd) ? 1 : minus_one ? -1 : 0);
       continue;
@@ -279,7 +279,7 @@ Loop integer(const char* op) {
   static constexpr Entry kTable[] = {
       {"ShiftLeft", map2<T, T, shift_left<T>>}, {"ShiftRight", map2<T, T, shift_right<T>>}, {"BitwiseAnd", map2<T, T, bit_and<T>>},
       {"BitwiseOr", map2<T, T, bit_or<T>>},     {"BitwiseXor", map2<T, T, bit_xor<T>>},     {"BitwiseNot", map1<T, T, bit_not<T>>},
-      {"Pow", integer_power<T>},                {"RealPow", real_power<T>},
+      {"Pow", integer_power<T, int64_t>},       {"UnsignedPow", integer_power<T, uint64_t>},      {"RealPow", real_power<T>},
   };
   if (Loop l = FIND(kTable, op)) return l;
   return arithmetic<T>(op);
