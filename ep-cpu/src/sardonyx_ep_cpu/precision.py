@@ -7,7 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-__all__ = ["is_half", "widen", "working_dtype"]
+from sardonyx.errors import NodeError
+from sardonyx.ir.dtypes import FROM_ONNX, is_float
+
+__all__ = ["is_half", "stash_dtype", "widen", "working_dtype"]
 
 _HALVES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 _FLOAT32 = np.dtype(np.float32)
@@ -21,6 +24,14 @@ def is_half(dtype: np.dtype) -> bool:
 def working_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype to compute in: float32 for float16 and bfloat16, else `dtype` itself."""
     return _FLOAT32 if dtype.itemsize == 2 and dtype in _HALVES else dtype
+
+
+def stash_dtype(stash_type: int) -> np.dtype:
+    """The dtype that the attribute `stash_type` of a normalisation names; NodeError if it is no floating-point type."""
+    dtype = FROM_ONNX.get(stash_type)
+    if dtype is None or not is_float(dtype):
+        raise NodeError(f"stash_type={stash_type} names no floating-point type; use a value of TensorProto.DataType such as 1, float")
+    return dtype
 
 
 def widen(x: Any) -> Any:

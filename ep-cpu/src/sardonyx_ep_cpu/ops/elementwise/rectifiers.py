@@ -20,8 +20,8 @@ def relu(xp, x):
 @ops.add("LeakyRelu", since=6)
 def leaky_relu(xp, x, *, alpha=0.009999999776482582):
     """x above 0, alpha x below."""
-    if alpha == 0:
-        return xp.maximum(x, 0)
+    if alpha == 0 or alpha != alpha:  # of inf the product is NaN
+        return xp.where(x < 0, x * x.dtype.type(alpha), x)
     pick = xp.maximum if alpha <= 1 else xp.minimum
 
     def chain(xp, x, y):

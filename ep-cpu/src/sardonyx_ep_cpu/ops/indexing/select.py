@@ -78,6 +78,7 @@ def eye_like(xp, input, *, dtype=None, k=0):
         raise NodeError(f"EyeLike needs rank 2, not shape {input.shape}")
     rows, columns = input.shape
     output = xp.zeros((rows, columns), input.dtype if dtype is None else from_onnx(dtype))
+    k = max(-rows, min(k, columns))
     i = xp.arange(max(0, -k), min(rows, columns - k))
     output[i, i + k] = 1
     return output

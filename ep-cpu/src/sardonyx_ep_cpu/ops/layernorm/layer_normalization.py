@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.ep import KernelSet
-from sardonyx.ir.dtypes import from_onnx
 from sardonyx_ep_cpu.ops.layernorm.standardize import layer_norm, rms_norm
-from sardonyx_ep_cpu.precision import is_half, widen
+from sardonyx_ep_cpu.precision import is_half, stash_dtype, widen
 
 ops = KernelSet()
 
@@ -28,7 +27,7 @@ def layer_normalization(
         y = y.astype(x.dtype)
     if stash_type == 1 and mean.dtype == xp.float32:
         return y, mean, inverse
-    stash = from_onnx(stash_type)
+    stash = stash_dtype(stash_type)
     return y, mean.astype(stash), inverse.astype(stash)
 
 
@@ -38,6 +37,7 @@ def rms_normalization(xp: Any, x: Any, scale: Any, *, axis: int = -1, epsilon: f
 
     x and scale may be of any float dtype; float16 and bfloat16 are computed in float32.
     """
+    stash_dtype(stash_type)
     if x.dtype == scale.dtype and not is_half(x.dtype):
         return rms_norm(xp, x, scale, epsilon, axis)[0]
     y = rms_norm(xp, widen(x), None, epsilon, axis)[0]
@@ -50,6 +50,7 @@ def simplified_layer_normalization(
     xp: Any, x: Any, scale: Any, *, axis: int = -1, epsilon: float = 9.999999747378752e-06, stash_type: int = 1
 ) -> tuple[Any, Any]:
     """RMSNormalization, also returning the reciprocal root mean square (float32, or float64 for a float64 x)."""
+    stash_dtype(stash_type)
     wide = widen(x)
     y, inverse = rms_norm(xp, wide, None, epsilon, axis)
     if y.dtype == scale.dtype:

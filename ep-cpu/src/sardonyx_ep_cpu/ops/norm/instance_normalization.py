@@ -8,7 +8,7 @@ from typing import Any
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.rows import row_dots, row_sums
-from sardonyx_ep_cpu.precision import widen
+from sardonyx_ep_cpu.precision import stash_dtype, widen
 
 __all__ = ["group_normalization", "instance_normalization", "ops"]
 
@@ -26,7 +26,7 @@ def instance_normalization(xp, input, scale, b, *, epsilon=1e-5):
     """Input [N, C, *D] normalised over D for each sample and channel, then times scale [C] plus B [C]."""
     if input.ndim < 2:
         raise NodeError(f"InstanceNormalization takes [N, C, D1, ...], got shape {input.shape}")
-    return _scaled_groups(xp, input, scale, b, input.shape[1], epsilon)
+    return _scaled_groups(xp, input, scale, b, max(input.shape[1], 1), epsilon)
 
 
 @ops.add("GroupNormalization", since=18)
@@ -46,6 +46,7 @@ def group_normalization(xp, x, scale, bias, *, epsilon=1e-5, num_groups, stash_t
 
     Everything is computed in float32 (float64 for float64), whatever smaller type `stash_type` names.
     """
+    stash_dtype(stash_type)
     _check_groups(x, num_groups)
     return _scaled_groups(xp, x, scale, bias, num_groups, epsilon)
 

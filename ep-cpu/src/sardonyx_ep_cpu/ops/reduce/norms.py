@@ -2,7 +2,7 @@
 
 With `noop_with_empty_axes` only the summing is left out: the square, absolute value, logarithm, ... still apply.
 16-bit floats are computed in float32. Integers are summed in their own dtype (ReduceSumSquare, ReduceL1) or in float64
-and rounded toward zero.
+and rounded toward zero; what then lies outside the dtype becomes what Cast makes of it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ep import KernelSet
+from sardonyx.ep.shape_kernels.cast import convert
 from sardonyx.ep.shape_kernels.reduce import total
 from sardonyx.ep.shapes import reduction_axes
 from sardonyx_ep_cpu.precision import widen
@@ -24,31 +25,28 @@ def _widest(xp, x):
     return x.astype(np.float64) if x.dtype.kind in "iu" else widen(x)
 
 
-def _narrow(result, dtype):
-    if result.dtype == dtype:
-        return result
-    with np.errstate(invalid="ignore"):
-        return result.astype(dtype)
+def _narrow(xp, result, dtype):
+    return convert(xp, result, dtype) if dtype.kind in "iu" else result.astype(dtype, copy=False)
 
 
 def _sum_square(xp, data, axes, keepdims):
     wide = widen(data)
-    return _narrow(total(xp, xp.add, wide * wide, axes, keepdims), data.dtype)
+    return _narrow(xp, total(xp, xp.add, wide * wide, axes, keepdims), data.dtype)
 
 
 def _l1(xp, data, axes, keepdims):
     magnitude = data if data.dtype.kind == "u" else xp.abs(widen(data))
-    return _narrow(total(xp, xp.add, magnitude, axes, keepdims), data.dtype)
+    return _narrow(xp, total(xp, xp.add, magnitude, axes, keepdims), data.dtype)
 
 
 def _l2(xp, data, axes, keepdims):
     wide = _widest(xp, data)
-    return _narrow(xp.sqrt(total(xp, xp.add, wide * wide, axes, keepdims)), data.dtype)
+    return _narrow(xp, xp.sqrt(total(xp, xp.add, wide * wide, axes, keepdims)), data.dtype)
 
 
 def _log_sum(xp, data, axes, keepdims):
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _narrow(xp.log(total(xp, xp.add, _widest(xp, data), axes, keepdims)), data.dtype)
+        return _narrow(xp, xp.log(total(xp, xp.add, _widest(xp, data), axes, keepdims)), data.dtype)
 
 
 def _log_sum_exp(xp, data, axes, keepdims):
@@ -64,7 +62,7 @@ def _log_sum_exp(xp, data, axes, keepdims):
     result = xp.log(xp.add.reduce(xp.exp(wide, out=wide), axes, None, None, True)) + shift
     if not keepdims:
         result = result.reshape(()) if axes is None else result.squeeze(axes)
-    return _narrow(result, data.dtype)
+    return _narrow(xp, result, data.dtype)
 
 
 @ops.add("ReduceSumSquare", since=1)

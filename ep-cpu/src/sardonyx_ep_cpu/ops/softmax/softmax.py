@@ -29,6 +29,7 @@ def softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     """
     if not x.size or not x.ndim:
         return xp.ones_like(x)
+    axis = normalize_axis(axis, x.ndim)
     y = widen(x)
     y = y - y.max(axis=axis, keepdims=True)
     xp.exp(y, out=y)
@@ -44,6 +45,7 @@ def log_softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     """x - log(sum(exp(x))) along `axis`, without overflow; x of any float dtype. A scalar gives 0."""
     if not x.size or not x.ndim:
         return xp.zeros_like(x)
+    axis = normalize_axis(axis, x.ndim)
     y = widen(x)
     y = y - y.max(axis=axis, keepdims=True)
     y -= xp.log(_sums(xp, xp.exp(y), axis))
@@ -55,6 +57,7 @@ def hardmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     """1 at the first maximum along `axis`, 0 elsewhere; NaN counts as greatest. A scalar gives 1."""
     if not x.size or not x.ndim:
         return xp.ones_like(x)
+    axis = normalize_axis(axis, x.ndim)
     winner = xp.expand_dims(xp.argmax(widen(x), axis=axis), axis)
     shape = [1] * x.ndim
     shape[axis] = x.shape[axis]
@@ -62,7 +65,7 @@ def hardmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
 
 
 def _sums(xp: Any, y: Any, axis: int) -> Any:
-    return row_sums(xp, y) if axis == -1 or axis == y.ndim - 1 else y.sum(axis=axis, keepdims=True)
+    return row_sums(xp, y) if axis == y.ndim - 1 else y.sum(axis=axis, keepdims=True)
 
 
 def _on_matrix(xp: Any, function: Callable[..., Any], x: Any, axis: int) -> Any:

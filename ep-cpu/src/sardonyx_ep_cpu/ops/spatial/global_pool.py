@@ -27,7 +27,9 @@ def global_average_pool(xp, x):
 def global_max_pool(xp, x):
     """The maximum over all spatial axes of X [N, C, *D] -> [N, C, 1, ...]; NaN propagates."""
     check_rank(x)
-    if not all(x.shape[2:]):
-        raise NodeError(f"GlobalMaxPool of X {x.shape} has no elements to take the maximum of")
+    if all(x.shape[:2]) and not all(x.shape[2:]):
+        raise NodeError(f"GlobalMaxPool of X {list(x.shape)} has no elements to take the maximum of")
+    if not x.size:
+        return xp.empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype)
     y = widen(x).reshape(*x.shape[:2], prod(x.shape[2:])).max(axis=2)
     return y.reshape(*x.shape[:2], *(1,) * (x.ndim - 2)).astype(x.dtype, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,8 @@ def roi_align(
     _check_rois(x, rois, batch_indices, 4)
     if mode not in ("avg", "max") or coordinate_transformation_mode not in ("half_pixel", "output_half_pixel"):
         raise NodeError(f"RoiAlign knows no mode {mode!r} with coordinate_transformation_mode {coordinate_transformation_mode!r}")
+    if not isfinite(spatial_scale):
+        raise NodeError(f"spatial_scale must be finite, not {spatial_scale}")
     half_pixel = coordinate_transformation_mode == "half_pixel"
     source = widen(x)
     check_size((rois.shape[0], x.shape[1], output_height, output_width), source.itemsize)
@@ -123,6 +125,10 @@ def crop_and_resize(xp, x, rois, batch_indices, crop_size, *, extrapolation_valu
 def _check_rois(x: Any, rois: Any, images: Any, width: int) -> None:
     if x.ndim != 4 or rois.ndim != 2 or rois.shape[1] != width or images.shape != (rois.shape[0],):
         raise NodeError(f"regions of X [N, C, H, W] are rois [R, {width}] with an image each, got {x.shape}, {rois.shape}, {images.shape}")
+    finite = np.isfinite(rois.astype(np.float64)).all(axis=1)
+    if not finite.all():
+        r = int(finite.argmin())
+        raise NodeError(f"region {r} of rois is {rois[r].tolist()}; its numbers must be finite")
     if images.size and not (images.min() >= 0 and images.max() < x.shape[0]):
         raise NodeError(f"batch indices must be in [0, {x.shape[0]}), got {images.min()} to {images.max()}")
 

@@ -20,14 +20,16 @@ def nearest_taps(xp: Any, x: Any) -> tuple[Any, None]:
 
 
 def linear_taps(xp: Any, x: Any) -> tuple[Any, Any]:
-    """The two neighbours of each position and their weights, [..., 2]."""
+    """The two neighbours of each position and their weights, [..., 2]; an infinite position is a far one, NaN has weights of NaN."""
+    x = xp.clip(x, -_FAR, _FAR)
     low = xp.floor(x)
     far = x - low
     return _index(xp, low)[..., None] + xp.arange(2), xp.stack([1 - far, far], axis=-1)
 
 
 def cubic_taps(xp: Any, x: Any, a: float = -0.75) -> tuple[Any, Any]:
-    """The four neighbours of each position and their weights in Keys' cubic convolution, [..., 4]."""
+    """As linear_taps, the four neighbours and their weights in Keys' cubic convolution, [..., 4]."""
+    x = xp.clip(x, -_FAR, _FAR)
     low = xp.floor(x)
     near = xp.stack([x - low, 1 - (x - low)], axis=-1)
     inner = ((a + 2) * near - (a + 3)) * near * near + 1
