@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
-from sardonyx.errors import InvalidInput, InvalidModel
+from sardonyx.errors import InvalidInput, InvalidModel, UnreadableModel
 from sardonyx.ir.load import load
 from sardonyx.ir.schema import KNOWN, newest
 from sardonyx.ir.types import TensorType
@@ -375,3 +375,27 @@ def test_many_uses_of_one_constant_take_no_square_time(tools):
     start = time.perf_counter()
     load(model)
     assert time.perf_counter() - start < 5
+
+
+def test_a_cycle_names_a_node_on_it():
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (z) { a = Neg(b)  b = Abs(a)  c = Exp(b)  z = Add(c, x) }'
+    )
+    model.graph.node[0].name, model.graph.node[1].name = "first", "second"
+    with pytest.raises(InvalidModel, match=r"cycle: node '(first|second)' \((Neg|Abs)\)"):
+        load(model)
+
+
+def test_bodies_nested_too_deep_for_protobuf():
+    def field(number, payload):
+        size, length = len(payload), b""
+        while size > 127:
+            length += bytes([size & 127 | 128])
+            size >>= 7
+        return bytes([number << 3 | 2]) + length + bytes([size]) + payload
+
+    graph = b""
+    for _ in range(60):  # a graph's node's attribute then_branch
+        graph = field(1, field(4, b"If") + field(5, field(1, b"then_branch") + field(6, graph)))
+    with pytest.raises(UnreadableModel, match="nested deeper than protobuf reads"):
+        load(b"\x08\x08" + field(7, graph))

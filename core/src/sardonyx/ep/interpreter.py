@@ -16,6 +16,7 @@ import numpy as np
 
 from sardonyx.ep.held import held_by
 from sardonyx.ep.kernels import Kernel, KernelSet, named_outputs
+from sardonyx.ep.numpy_errors import in_onnx_terms
 from sardonyx.ep.provider import CompileContext, Executable, RunContext
 from sardonyx.ep.weights import Shared
 from sardonyx.errors import CompileRefused, NodeError, RunCancelled, SardonyxError
@@ -202,9 +203,11 @@ def node_error(node: Node | None, error: BaseException, values: list[Any], *, co
     """A NodeError that names the node, its inputs with their shapes and producers, and the reason."""
     if isinstance(error, NodeError) and error.node:
         return error
-    reason = str(error).strip() or type(error).__name__
+    reason = str(error.args[0] if isinstance(error, KeyError) and error.args else error).strip() or type(error).__name__
     if isinstance(error, MemoryError):
         reason = f"out of memory: {reason}"
+    elif not isinstance(error, SardonyxError):
+        reason = in_onnx_terms(reason)
     if node is None:
         return NodeError(f"the run failed: {reason}")
     where = f"node {node.name!r} ({node.title}-{node.since})"

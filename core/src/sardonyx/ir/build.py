@@ -99,8 +99,8 @@ class Builder:
             if value.type is None and outer is not None:
                 value.type = type_from_proto(vi.type)
             out.outputs.append(value)
-        if not _ordered(out) and not out.sort():
-            raise InvalidModel(f"{where}: its nodes form a cycle")
+        if not _ordered(out) and (looped := out.sort()) is not None:
+            raise InvalidModel(f"{where}: its nodes form a cycle: node {looped.name!r} ({looped.title}) needs what it gives itself")
         self.depth -= 1
         return out
 

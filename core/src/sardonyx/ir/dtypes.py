@@ -63,6 +63,8 @@ _SMALL_FLOATS = frozenset(FROM_ONNX[c] for c in (16, 17, 18, 19, 20, 23, 24, 27,
 
 def from_onnx(code: int) -> np.dtype:
     """The numpy dtype of ONNX's TensorProto.DataType `code`; KeyError for a code ONNX does not define."""
+    if code not in FROM_ONNX:
+        raise KeyError(f"{code} is the number of no ONNX element type; use a value of TensorProto.DataType")
     return FROM_ONNX[code]
 
 

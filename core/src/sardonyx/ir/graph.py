@@ -200,8 +200,8 @@ class Graph:
                 seen[v] = None
         return list(seen)
 
-    def sort(self) -> bool:
-        """Put the nodes in topological order, keeping the given order where it is free; False if there is a cycle."""
+    def sort(self) -> Node | None:
+        """Put the nodes in topological order, keeping the given order where it is free; or give a node that lies on a cycle."""
         placed: list[Node] = []
         done: set[Node] = set()
         members = set(self.nodes)
@@ -225,7 +225,7 @@ class Graph:
                     if dep in done:
                         continue
                     if dep in open_nodes:
-                        return False
+                        return dep
                     open_nodes.add(dep)
                     stack.append((dep, needs(dep)))
                     break
@@ -235,7 +235,7 @@ class Graph:
                     done.add(node)
                     placed.append(node)
         self.nodes = placed
-        return True
+        return None
 
 
 @dataclass

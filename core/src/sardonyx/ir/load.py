@@ -123,7 +123,8 @@ def _parse(buffer: Any, source: str) -> tuple[Any, dict[str, Tensor]]:
     except InvalidModel as e:
         raise InvalidModel(f"{source}: {e}") from None
     except Exception as e:
-        raise UnreadableModel(f"{source} is not a valid ONNX model: {e}") from e
+        deep = "its messages, such as bodies within bodies, are nested deeper than protobuf reads (about 100 levels); flatten it: "
+        raise UnreadableModel(f"{source} is not a valid ONNX model: {deep if 'MaxDepth' in str(e) else ''}{e}") from e
     if not proto.HasField("graph") or not (proto.opset_import or proto.ir_version):
         raise UnreadableModel(f"{source} is not an ONNX model: it has no graph or no version")
     tensors = {}

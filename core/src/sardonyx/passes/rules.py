@@ -139,7 +139,7 @@ class _Rewriter:
         graph.nodes = [n for n in done if n.graph is not None]
         if self.unordered:
             self.unordered = False
-            if not graph.sort():
+            if graph.sort() is not None:
                 raise InternalError(f"rewriting made a cycle; the last rules applied were {', '.join(dict.fromkeys(self.recent))}")
 
     def _match(self, node: Node, graph: Graph, rules: list[Rule]) -> Edit | None:

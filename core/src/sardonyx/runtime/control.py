@@ -9,6 +9,7 @@ import numpy as np
 
 from sardonyx.ep.interpreter import node_error
 from sardonyx.ep.provider import RunContext
+from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError, RunCancelled, SardonyxError
 from sardonyx.ir.graph import Node
 from sardonyx.ir.types import TensorType
@@ -143,6 +144,8 @@ def _stack(values: list[Any], axis: int, t: Any) -> np.ndarray:
         shapes = {np.shape(v) for v in values}
         if len(shapes) > 1:
             raise ValueError(f"its iterations give scan outputs of different shapes: {sorted(map(list, shapes))}")
+        first = np.asarray(values[0])
+        check_size((len(values), *first.shape), first.itemsize)
         return np.stack([np.asarray(v) for v in values], axis)
     dtype, shape = (t.dtype, t.shape) if isinstance(t, TensorType) else (None, None)
     dims = [d if isinstance(d, int) else 0 for d in shape or ()]

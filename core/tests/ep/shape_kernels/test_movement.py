@@ -85,7 +85,7 @@ def test_squeeze_and_unsqueeze():
     assert m.unsqueeze_13(np, X, i64(4, 1)).shape == (2, 1, 3, 4, 1)
     assert m.unsqueeze_13(np, X, np.array(1)).shape == (2, 1, 3, 4)
     for axes in (1, 4):
-        with pytest.raises(ValueError, match="axis"):
+        with pytest.raises(NodeError, match="axis"):
             m.squeeze_13(np, x, i64(axes))
     for call in (lambda: m.unsqueeze_13(np, X, i64(1, -4)), lambda: m.unsqueeze_13(np, X, i64(4))):
         with pytest.raises(NodeError):

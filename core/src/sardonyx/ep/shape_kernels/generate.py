@@ -99,8 +99,13 @@ def arange(xp, start, limit, delta, stash=None):
         first, last, step = int(start.item()), int(limit.item()), int(delta.item())
         if step == 0:
             raise NodeError("Range has delta 0")
-        check_size((max(0, -((first - last) // step)),), 8)
-        return xp.arange(first, last, step).astype(dtype, copy=False)
+        count = max(0, -((first - last) // step))
+        check_size((count,), 8)
+        if max(abs(first), abs(last), abs(step)) < 1 << 62:
+            return xp.arange(first, last, step).astype(dtype, copy=False)
+        # numpy's own counts in float64; products that wrap around still sum up to what lies within the dtype.
+        wrapped = [xp.asarray(v % (1 << 64), xp.uint64) for v in (first, step)]
+        return (xp.arange(count, dtype=xp.uint64) * wrapped[1] + wrapped[0]).astype(xp.int64).astype(dtype, copy=False)
     if dtype.itemsize > 2 or stash is None:
         stash = np.dtype(np.float64)
     origin, end, stride = (float(v.astype(stash).item()) for v in (start, limit, delta))

@@ -24,6 +24,8 @@ ops = KernelSet()
 _ALL = slice(None)
 # Up to this many elements copying is cheaper than making a broadcast view.
 _SMALL = 4096
+# From an input of so many bytes on, a look at the memory that is free costs nothing beside the copying.
+_LARGE = 1 << 26
 
 
 def _reshape(data, target, allowzero=0):
@@ -63,6 +65,11 @@ def flatten(xp, input, *, axis=1):
 @ops.add("Transpose")
 def transpose(xp, data, *, perm=None):
     """A view with dims in the order `perm`, reversed by default."""
+    rank = data.ndim
+    if perm is not None and (len(perm) != rank or min(perm, default=0) < 0 or len({*perm}) != rank or max(perm, default=-1) >= rank):
+        if len(perm) != rank:
+            raise NodeError(f"perm {list(perm)} must name each of {rank} axes once")
+        perm = normalize_axes(perm, rank)
     return data.transpose(perm)
 
 
@@ -88,16 +95,26 @@ def unsqueeze_13(xp, data, axes):
     return _unsqueeze(data, axes.ravel().tolist())
 
 
+def _squeeze(data, axes):
+    if axes is None:
+        return data.squeeze()
+    axes = normalize_axes(axes, data.ndim)
+    for axis in axes:
+        if data.shape[axis] != 1:
+            raise NodeError(f"axis {axis} of shape {list(data.shape)} is not of size 1: only such axes can be squeezed")
+    return data.squeeze(axes)
+
+
 @ops.add("Squeeze", since=1)
 def squeeze_1(xp, data, *, axes=None):
     """Without the dims `axes`, each of size 1; by default all dims of size 1."""
-    return data.squeeze(axes if axes is None else tuple(axes))
+    return _squeeze(data, axes)
 
 
 @ops.add("Squeeze", since=13, host=(1,))
 def squeeze_13(xp, data, axes=None):
     """As Squeeze-1 with `axes` as a tensor; an empty one names no dim."""
-    return data.squeeze(axes if axes is None else tuple(axes.reshape(-1).tolist()))
+    return _squeeze(data, axes if axes is None else axes.reshape(-1).tolist())
 
 
 def _broadcast(xp, data, shape):
@@ -161,6 +178,10 @@ def concat_1(xp, *inputs, axis=None):
 @ops.add("Concat", since=4)
 def concat_4(xp, *inputs, axis):
     """The inputs one after another along `axis`; all other dims must agree."""
+    first = inputs[0]
+    axis = normalize_axis(axis, first.ndim)
+    if first.nbytes > _LARGE:
+        check_size((sum(x.size for x in inputs),), first.itemsize)
     return xp.concatenate(inputs, axis)
 
 

@@ -204,9 +204,9 @@ def _transposed(
     else:
         split = list(_pads(pads, rank)) if auto_pad in ("NOTSET", "") else [(0, 0)] * rank
         wanted = tuple(f - low - high for f, (low, high) in zip(full, split, strict=True))
-        if any(w < 0 for w in wanted) and all(size):
+        if any(w < 0 and n for w, n in zip(wanted, size, strict=True)):
             raise NodeError(f"pads {split} crop more than the {full} elements that the transposed windows reach")
-    out = output_shape or tuple(w if n else 0 for w, n in zip(wanted, size, strict=True))
+    out = output_shape or tuple(max(w, 0) for w in wanted)
     return Windows(kernel, strides, dilations, tuple(p[0] for p in split), tuple(p[1] for p in split), out)
 
 

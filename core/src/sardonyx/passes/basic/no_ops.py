@@ -24,7 +24,12 @@ def _bypass(node: Node, to: Value | None) -> Outcome:
 @rule("Identity", "Sum", "Max", "Min", "Mean", "Concat")
 def drop_identity(node: Node, graph: Graph) -> Outcome:
     """Identity, and variadic operators of one input."""
-    return _bypass(node, node.inputs[0]) if len(node.inputs) == 1 else None
+    x = node.inputs[0]
+    if len(node.inputs) != 1 or x is None:
+        return None
+    if node.op == "Concat" and (x.rank is None or not -x.rank <= node.attrs.get("axis", 0) < x.rank):
+        return no("whether the axis is one of its input's is not known")
+    return _bypass(node, x)
 
 
 @rule("Dropout")
@@ -66,7 +71,8 @@ def drop_transpose(node: Node, graph: Graph) -> Outcome:
     perm, x = node.attrs.get("perm"), node.inputs[0]
     if perm is None:
         return _bypass(node, x) if x is not None and x.rank is not None and x.rank <= 1 else None
-    return _bypass(node, x) if list(perm) == list(range(len(perm))) else None
+    fits = x is not None and x.rank in (None, len(perm))
+    return _bypass(node, x) if fits and list(perm) == list(range(len(perm))) else None
 
 
 @rule("Slice")
