@@ -132,3 +132,13 @@ def test_conv_integer_zero_points(run_op: Any) -> None:
     y = run_op("ConvInteger", x, w, np.array(1, np.uint8), np.array(0, np.uint8), pads=[1, 1])
     assert y.dtype == np.int32
     assert y.reshape(-1).tolist() == [1, 3, 3]
+
+
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
+def test_no_input_channels(run_op: Any, op: str) -> None:
+    """A sum over nothing is 0: the bias is all there is."""
+    w = np.ones((20, 0, 2, 2) if op == "Conv" else (0, 20, 2, 2), np.float32)
+    bias = np.arange(20, dtype=np.float32)
+    y = run_op(op, np.ones((2, 0, 4, 4), np.float32), w, bias)
+    size = 3 if op == "Conv" else 5
+    np.testing.assert_array_equal(y, np.broadcast_to(bias[:, None, None], (2, 20, size, size)))

@@ -194,3 +194,33 @@ def test_einsum_ellipsis(run_op: Any) -> None:
     np.testing.assert_array_equal(run_op("Einsum", np.stack([a[:, :2]] * 3), equation="...ii->...i"), np.stack([[0, 4]] * 3))
     run_op.fails("Einsum", a, b, equation="ij,ij->ij")
     run_op.fails("Einsum", np.float32(2), a, equation="...,...->...")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_of_infinity(run_op: Any, dtype: Any, approximate: str) -> None:
+    """The operator's formula holds at -inf too, where it is -inf times 0; so in every lane."""
+    for n in (1, 3, 17, 64):
+        x = np.linspace(-3, 3, n, dtype=dtype)
+        x[-1] = -np.inf
+        y = run_op("Gelu", x, approximate=approximate, opset=20)
+        assert np.isnan(y).tolist() == [False] * (n - 1) + [True]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_leaky_relu_of_slope_zero(run_op: Any, dtype: Any) -> None:
+    """0 times -inf is NaN, and inf is not multiplied."""
+    np.testing.assert_array_equal(run_op("LeakyRelu", np.array([-INF, INF, NAN, -2, 3], dtype), alpha=0.0), [NAN, INF, NAN, 0, 3])
+
+
+def test_pow_of_large_exponents(run_op: Any) -> None:
+    """Exponents beyond int64 are no negative ones; the result wraps around."""
+    base, exponent = [3, 7, 2, 1, 2**64 - 1], 2**64 - 1
+    got = run_op("Pow", np.array(base, np.uint64), np.full(5, exponent, np.uint64))
+    assert got.tolist() == [pow(b, exponent, 2**64) for b in base]
+
+
+def test_range_over_all_integers(run_op: Any) -> None:
+    """The ends of int64 are exact."""
+    low, high = -(2**63), 2**63 - 1
+    assert run_op("Range", np.array(low), np.array(high), np.array(high)).tolist() == [low, -1, high - 1]

@@ -95,3 +95,18 @@ def test_pool_over_nothing(run_op: Any) -> None:
     """A kernel longer than the padded input has no place: an error that says so."""
     run_op.fails("MaxPool", np.ones((1, 1, 2), np.float32), kernel_shape=[5])
     run_op.fails("AveragePool", np.ones((1, 1, 2), np.float32), kernel_shape=[5])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0, 4), (1, 17, 4, 0), (1, 2, 0)])
+def test_global_average_of_nothing(run_op: Any, shape: tuple[int, ...]) -> None:
+    """The mean of no elements is NaN."""
+    y = run_op("GlobalAveragePool", np.ones(shape, np.float32))
+    assert y.shape == (*shape[:2], *(1,) * (len(shape) - 2))
+    assert np.isnan(y).all()
+
+
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool"])
+@pytest.mark.parametrize("shape", [(0, 3, 2, 2), (2, 0, 2, 2), (0, 0, 0, 0)])
+def test_global_pool_without_outputs(run_op: Any, op: str, shape: tuple[int, ...]) -> None:
+    """No batch or no channels: nothing is averaged, whatever the pixels are."""
+    assert run_op(op, np.ones(shape, np.float32)).shape == (*shape[:2], 1, 1)

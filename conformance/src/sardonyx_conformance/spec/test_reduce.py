@@ -148,3 +148,16 @@ def test_empty_tensors(run_op: Any, op: str, rest: tuple[Any, ...], attrs: dict[
     assert y.shape == shape
     if op == "MatMul":
         assert not y.any()
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "want"),
+    [
+        ("ReduceLogSum", [0, 0], 0),
+        ("ReduceLogSum", [-3, -4], 0),
+        ("ReduceL2", [2**31 - 1, 2**31 - 1], 3037000498 - 2**32),
+    ],
+)
+def test_integers_that_have_no_such_number(run_op: Any, op: str, x: list[int], want: int) -> None:
+    """What int32 cannot hold becomes what Cast makes of it."""
+    assert run_op(op, np.array(x, np.int32), np.array([0]), opset=18, keepdims=0).tolist() == want

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sardonyx.errors import NodeError
+
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 EMPTY = np.zeros((0, 3, 4), np.float32)
 
@@ -41,3 +43,18 @@ def test_allowzero(run_op: Any) -> None:
 def test_targets_that_do_not_fit(run_op: Any, dims: list[int]) -> None:
     """Counts that differ, a second -1, other negative dims, and a 0 with no dim to copy are errors."""
     run_op.fails("Reshape", X, np.array(dims, np.int64))
+
+
+@pytest.mark.parametrize("perm", [[0, 1, 2**40], [2**32, 1, 2], [0, 1, 2**63 - 1], [0, 1], [0, 0, 1]])
+def test_transpose_names_each_axis_once(run_op: Any, perm: list[int]) -> None:
+    """Axes are not counted modulo a word's size."""
+    with pytest.raises(NodeError, match=r"ax[ei]s|perm"):
+        run_op("Transpose", np.ones((2, 3, 4), np.float32), perm=perm)
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax", "Concat", "Flatten"])
+@pytest.mark.parametrize("axis", [2**40, 2**32, -(2**63), 5])
+def test_axes_outside(run_op: Any, op: str, axis: int) -> None:
+    """An axis that a tensor does not have."""
+    with pytest.raises(NodeError, match=f"axis {axis} is out"):
+        run_op(op, np.ones((2, 3), np.float32), axis=axis)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sardonyx.errors import NodeError
+
 
 def line(*values: float) -> np.ndarray:
     """[1, 1, n] float32."""
@@ -159,3 +161,22 @@ def test_grid_sample_border(run_op: Any) -> None:
     for mode, values in want.items():
         y = run_op("GridSample", x, grid, mode="linear", padding_mode=mode, align_corners=1)
         np.testing.assert_allclose(y.reshape(-1), values, atol=1e-6, err_msg=mode)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_grid_sample_nowhere(run_op: Any, mode: str, dtype: Any) -> None:
+    """A point at NaN has no value; one at infinity is outside the image: 0, or the border's value."""
+    image = np.arange(1, 17, dtype=dtype).reshape(1, 1, 4, 4)
+    points = np.array([[np.nan, 0], [0, np.nan], [np.nan, 5], [np.inf, -np.inf], [-np.inf, np.inf], [1e30, 1e30]], dtype)
+    for padding, far in (("zeros", [0, 0, 0]), ("border", [4, 13, 16])):
+        y = run_op("GridSample", image, points.reshape(1, 1, -1, 2), mode=mode, padding_mode=padding, opset=20)
+        np.testing.assert_allclose(y.reshape(-1), [np.nan] * 3 + far, rtol=1e-6)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_roi_align_needs_finite_regions(run_op: Any, number: float) -> None:
+    """A region without ends has no bins."""
+    rois = np.array([[0, 0, 3, 3], [0, number, 3, 3]], np.float32)
+    with pytest.raises(NodeError, match="region 1 of rois"):
+        run_op("RoiAlign", np.ones((1, 2, 4, 4), np.float32), rois, np.array([0, 0]), output_height=2, output_width=2)
