@@ -115,11 +115,18 @@ void plan_clip(PlanCtx& p) {
   }
   std::vector<Instruction> code;
   for (int k = 1; k <= 2; k++) {
-    if (!p.has(static_cast<size_t>(k))) continue;
     Instruction i;
-    i.op = k == 1 ? "Max" : "Min";
     i.operand[0] = code.empty() ? 0 : static_cast<int>(p.op.in.size());
-    i.operand[1] = k;
+    if (p.has(static_cast<size_t>(k))) {
+      i.op = k == 1 ? "Max" : "Min";
+      i.operand[1] = k;
+    } else if (compute == DType::f32) {
+      i.op = "Clip";
+      i.p[0] = k == 1 ? -greatest(p.dtype(0)) : -__builtin_inff();
+      i.p[1] = k == 1 ? __builtin_inff() : greatest(p.dtype(0));
+    } else {
+      continue;
+    }
     code.push_back(i);
   }
   if (code.empty()) return p.view(0, 0);

@@ -56,6 +56,13 @@ def test_clip_with_one_bound(net, normal, prepared, weights):
         net.check(nodes, feeds, w | bounds, rtol=2e-5)
 
 
+def test_an_absent_bound_is_the_greatest_finite_number(net, weights):
+    x, w = np.full((1, 4, 3, 3), np.inf, np.float32), weights(c=(20, 4, 1)) | {"low": np.float32(0)}
+    w["w_c"] = np.abs(w["w_c"])
+    nodes = [conv("x", "c", 1), helper.make_node("Clip", ["c", "low"], ["y"])]
+    assert np.all(net.native(net.model(nodes, {"x": x}, w, ["y"]), {"x": x})[0] == np.finfo(np.float32).max)
+
+
 def test_clip_and_relu_keep_nan(net, weights):
     x = np.full((1, 4, 3, 3), np.nan, np.float32)
     for op, extra in (("Relu", {}), ("Clip", {"low": np.float32(0), "high": np.float32(6)})):

@@ -139,6 +139,16 @@ def test_clip_one_side(run_op: Any, dtype: Any) -> None:
     assert run_op("Clip", x).tolist() == [0, 50, 100]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_clip_of_infinity(run_op: Any, dtype: Any) -> None:
+    """An absent bound is the type's least or greatest finite value (the operator's text and onnxruntime; its function body leaves
+    infinity, and a provider may expand that)."""
+    x, limits, zero = np.array([-np.inf, np.inf, 1], dtype), np.finfo(dtype), np.array(0, dtype)
+    assert run_op("Clip", x).tolist() == [limits.min, limits.max, 1]
+    assert run_op("Clip", x, zero).tolist() == [0, limits.max, 1]
+    assert run_op("Clip", x, None, zero).tolist() == [limits.min, 0, 0]
+
+
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 def test_arg_ties(run_op: Any, op: str) -> None:
     """The first of equals, or the last with select_last_index."""

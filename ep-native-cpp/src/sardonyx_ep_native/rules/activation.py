@@ -69,7 +69,8 @@ def activation(node: Node) -> dict[str, Any] | None:
         act, alpha, beta = "hard_sigmoid", float(node.attrs.get("alpha", 0.2)), float(node.attrs.get("beta", 0.5))
     else:
         low, high = node.input(1), node.input(2)
-        small, large = (-np.inf if low is None else scalar(low)), (np.inf if high is None else scalar(high))
+        limits = np.finfo(np.float32)  # of an absent bound, by the specification
+        small, large = (limits.min if low is None else scalar(low)), (limits.max if high is None else scalar(high))
         if small is None or large is None or np.isnan(small) or np.isnan(large):
             return None
         act, alpha, beta = "clip", float(small), float(large)
