@@ -198,10 +198,12 @@ def test_a_full_disk_behind_stdout(folder, arguments, unbuffered):
 
 
 @needs_a_full_disk
-def test_a_full_disk_behind_stderr(folder):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_stderr(folder, unbuffered):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "sardonyx", "run", "digits.onnx"]
-        ended = subprocess.run(command, stderr=full, stdout=subprocess.PIPE, text=True, check=False)
+        env = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        ended = subprocess.run(command, stderr=full, stdout=subprocess.PIPE, text=True, check=False, env=env)
     assert ended.returncode == 0
     assert "probabilities" in ended.stdout
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -35,9 +36,11 @@ def error(text: str) -> None:
 
 
 def _say(text: str) -> None:
-    """One line on stderr; where that takes none, there is nobody to tell."""
-    with contextlib.suppress(OSError):
+    """One line on stderr; where that takes none, there is nobody to tell, and the interpreter is not to try once more when it ends."""
+    try:
         print(text, file=sys.stderr)
+    except OSError:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - the interpreter's own from now on
 
 
 def emit_json(data: Any) -> None:
