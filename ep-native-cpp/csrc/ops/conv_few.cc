@@ -8,7 +8,7 @@
 namespace sx {
 namespace {
 
-constexpr int64_t kFew = 4, kLeastChannels = 8;
+constexpr int64_t kFew = 4;
 
 struct FewArgs {
   FewChannels f;
@@ -40,7 +40,7 @@ void pack(const float* w, float* out, const ConvProblem& c) {
 }  // namespace
 
 bool plan_few(PlanCtx& p, const ConvProblem& c) {
-  if (p.out_layout(0) != Layout::plain || c.oc > kFew || c.w.c < kLeastChannels || c.group > 1 || c.w.spatial > 2) return false;
+  if (p.out_layout(0) != Layout::plain || c.oc > kFew || c.w.c % kBlock || c.group > 1 || c.w.spatial > 2) return false;
   if (!p.is_const(kW) || c.parts > 1 || c.shuffle > 1 || p.has(kPreScale) || p.has(kResidual)) return false;
   const int64_t taps = c.taps(), filter = blocks_of(c.w.c) * taps * kBlock;
   const auto weights = p.pack(kW, c.turned ? "few:turned" : "few", [&](const void* data) {

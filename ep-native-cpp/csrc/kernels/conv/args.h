@@ -73,7 +73,7 @@ struct Depthwise {
   ConvTail tail;  // bias and residual of this plane
 };
 
-// A convolution of an image of blocked planes to at most four plain planes: rows [r0, r1) of these.
+// A convolution of an image of whole blocked planes to at most four plain planes: rows [r0, r1) of these.
 struct FewChannels {
   const float* x;
   const float* w;  // [filters][blocks][kh][kw][16]

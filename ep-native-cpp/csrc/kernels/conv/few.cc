@@ -11,9 +11,11 @@ namespace SX_ISA {
 // Outputs of a tile of that many filters: its sums, the filters' taps and an input fit the registers.
 static constexpr int tile_outputs(int filters) {
 #if SX_WIDTH == 16
-  return filters == 1 ? 14 : filters == 2 ? 12 : filters == 3 ? 8 : 6;
-#else
+  return filters == 1 ? 14 : filters == 2 ? 10 : filters == 3 ? 8 : 6;
+#elif SX_WIDTH == 8
   return filters == 1 ? 8 : filters == 2 ? 5 : filters == 3 ? 3 : 2;
+#else
+  return filters == 1 ? 8 : filters == 2 ? 4 : filters == 3 ? 2 : 1;
 #endif
 }
 
@@ -23,42 +25,39 @@ struct Window {
   int64_t rows, cols;
 };
 
-template <int P, int F, bool Part>
-static inline __attribute__((always_inline)) void block(const FewChannels& f, const Window& at, int lanes, vf (&acc)[F][P]) {
-  const int64_t pixel = f.stride_w * 16, step = f.dilation_w * 16, line = f.dilation_h * f.width * 16;
-  for (int v = 0; v < 16 && (!Part || v < lanes); v += W) {
-    const int there = Part && lanes - v < W ? lanes - v : W;
+// P neighbouring outputs of F filters, to y.
+template <int P, int F>
+static __attribute__((noinline)) void outputs(const FewChannels& f, const Window& at, float* y) {
+  const int64_t pixel = f.stride_w * 16, step = f.dilation_w * 16, line = f.dilation_h * f.width * 16, filter = f.filter;
+  vf acc[F][P];
+#pragma GCC unroll 4
+  for (int i = 0; i < F; i++)
+#pragma GCC unroll 16
+    for (int p = 0; p < P; p++) acc[i][p] = vf{};
+#pragma GCC unroll 1
+  for (int64_t c = 0; c < f.channels; c += W) {
+    const float *plane = at.x + c / 16 * f.plane + c % 16, *taps = at.w + c / 16 * f.kh * f.kw * 16 + c % 16;
+#pragma GCC unroll 1
     for (int64_t a = 0; a < at.rows; a++) {
-      const float *x = at.x + a * line + v, *w = at.w + a * f.kw * 16 + v;
+      const float *x = plane + a * line, *w = taps + a * f.kw * 16;
 #pragma GCC unroll 1
       for (int64_t b = 0; b < at.cols; b++, x += step, w += 16) {
         vf tap[F];
 #pragma GCC unroll 4
-        for (int i = 0; i < F; i++) tap[i] = load(w + i * f.filter);
+        for (int i = 0; i < F; i++) tap[i] = load(w + i * filter);
 #pragma GCC unroll 16
         for (int p = 0; p < P; p++) {
-          const vf in = Part ? load_part(x + p * pixel, there) : load(x + p * pixel);
+          const vf in = load(x + p * pixel);
 #pragma GCC unroll 4
           for (int i = 0; i < F; i++) acc[i][p] += tap[i] * in;
         }
       }
     }
   }
-}
-
-// P neighbouring outputs of F filters, to y.
-template <int P, int F>
-static void outputs(const FewChannels& f, Window at, float* y) {
-  vf acc[F][P];
 #pragma GCC unroll 4
-  for (int i = 0; i < F; i++)
-#pragma GCC unroll 16
-    for (int p = 0; p < P; p++) acc[i][p] = vf{};
-  const int64_t full = f.channels / 16;
-  for (int64_t b = 0; b < full; b++, at.x += f.plane, at.w += f.kh * f.kw * 16) block<P, F, false>(f, at, 16, acc);
-  if (f.channels % 16) block<P, F, true>(f, at, static_cast<int>(f.channels % 16), acc);
   for (int i = 0; i < F; i++) {
     float sums[16] = {};
+#pragma GCC unroll 16
     for (int p = 0; p < P; p++) sums[p] = hsum(acc[i][p]) + f.tail.bias[i];
     finish_floats(f.tail, sums, nullptr, sums, 16);
     std::memcpy(y + i * f.out_plane, sums, P * sizeof(float));

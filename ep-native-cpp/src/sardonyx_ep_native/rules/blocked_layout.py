@@ -24,7 +24,7 @@ __all__ = ["block_layout"]
 _MAP = {"Add": 1, "Sub": 2, "Mul": 4, "Div": 5, "Max": 7, "Min": 8}
 _AFFINE = 9
 _ANY = frozenset({("", "Conv"), ("sx", "Conv"), ("", "ConvTranspose"), ("sx", "ConvTranspose")})
-_FEW, _MANY = 4, 8
+_FEW, _BLOCK = 4, 16
 _POOLS = frozenset({"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"})
 
 
@@ -174,12 +174,12 @@ class _Layout:
 
 
 def _makes_few(node: Node) -> bool:
-    """Whether a Conv makes at most four channels of many: these are padding for the most part in the blocked layout."""
+    """Whether a Conv makes at most four channels of whole blocks: these are padding for the most part in the blocked layout."""
     x, weights = node.inputs[0], node.const(1)
     if node.op != "Conv" or weights is None or x is None or x.shape is None or not 3 <= len(x.shape) <= 4 or len(node.inputs) > 3:
         return False
     outputs = weights.shape[1 if node.attrs.get("weights_turned") else 0]
-    return outputs <= _FEW and node.attrs.get("group", 1) == 1 and isinstance(x.shape[1], int) and x.shape[1] >= _MANY
+    return outputs <= _FEW and node.attrs.get("group", 1) == 1 and isinstance(x.shape[1], int) and x.shape[1] % _BLOCK == 0
 
 
 def _statistics(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
