@@ -1,6 +1,7 @@
 """The kernels: a dozen operators on float32 and float64."""
 
 from sardonyx.ep import KernelSet
+from sardonyx.ep.shapes import normalize_axes, normalize_axis
 
 ops = KernelSet()
 FLOATS = {"T": ("float32", "float64")}
@@ -55,15 +56,16 @@ def gemm(xp, a, b, c=0.0, *, alpha=1.0, beta=1.0, transA=0, transB=0):
 
 @ops.add("Softmax", since=13, types=FLOATS)
 def softmax(xp, x, *, axis=-1):
+    axis = normalize_axis(axis, x.ndim)
     e = xp.exp(x - x.max(axis, keepdims=True, initial=-xp.inf))
     return e / e.sum(axis, keepdims=True)
 
 
 @ops.add("Transpose", since=1, types=FLOATS)
 def transpose(xp, data, *, perm=None):
-    return xp.transpose(data, perm)
+    return xp.transpose(data, None if perm is None else normalize_axes(perm, data.ndim))
 
 
 @ops.add("Concat", since=4, types=FLOATS)
 def concat(xp, *inputs, axis):
-    return xp.concatenate(inputs, axis)
+    return xp.concatenate(inputs, normalize_axis(axis, inputs[0].ndim))
