@@ -131,24 +131,16 @@ def test_weights_of_compiled_models_are_put_where_wanted(ort, make, tmp_path, mo
         np.testing.assert_array_equal(ort.InferenceSession(path).run(None, {"x": w})[0], w + w)
 
 
-def test_new_weights_never_stand_beside_an_old_compiled_model(ours, make, tmp_path, monkeypatch):
+def test_new_weights_never_stand_beside_an_old_compiled_model(ours, make, tmp_path, interrupted_before):
     def compile_with(w):
         model = make([helper.make_node("Add", ["x", "w"], ["z"])], ["x"], ["z"], {"w": w})
         ours.ModelCompiler(ours.SessionOptions(), model, external_initializers_file_path="w.bin").compile_to_file(str(tmp_path / "a.onnx"))
 
-    w, replace = np.arange(2048, dtype=np.float32), os.replace
+    w = np.arange(2048, dtype=np.float32)
     compile_with(w)
-
-    def interrupt(source, target):
-        if target.endswith(".onnx"):
-            raise KeyboardInterrupt
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_before(".onnx"):
         compile_with(w + 1)
     assert os.listdir(tmp_path) == ["w.bin"]
-    monkeypatch.setattr(os, "replace", replace)
     compile_with(w + 1)
     np.testing.assert_array_equal(ours.InferenceSession(str(tmp_path / "a.onnx")).run(None, {"x": w})[0], w + w + 1)
 

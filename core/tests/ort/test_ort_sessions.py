@@ -1,6 +1,5 @@
 """Sessions behave as onnxruntime's do; each test runs against both."""
 
-import pickle
 import threading
 from pathlib import Path
 
@@ -335,34 +334,6 @@ def test_what_a_session_says_of_itself(ort, session):
     session.set_tuning_results([])
     session.set_ep_dynamic_options({"a": "b"})
     session.release_captured_graph()
-
-
-def test_subclasses_may_add_pickling(ort, add, tmp_path):
-    path = tmp_path / "add.onnx"
-    path.write_bytes(add)
-
-    class Pickled(ort.InferenceSession):
-        def __init__(self, model_path, **kwargs):
-            super().__init__(model_path, **kwargs)
-            self.model_path = model_path
-
-        def __getstate__(self):
-            return {"model_path": self.model_path}
-
-        def __setstate__(self, values):
-            self.__init__(values["model_path"])
-
-    s = Pickled(str(path), providers=[CPU])
-    assert isinstance(s, ort.InferenceSession)
-    again = Pickled.__new__(Pickled)
-    again.__setstate__(s.__getstate__())
-    np.testing.assert_array_equal(again.run(None, FEEDS)[0], X + X)
-
-
-def test_sessions_of_sardonyx_pickle(add):
-    again = pickle.loads(pickle.dumps(sardonyx.onnxruntime.InferenceSession(add)))
-    np.testing.assert_array_equal(again.run(None, FEEDS)[0], X + X)
-    assert again.get_providers() == [CPU]
 
 
 def test_what_sardonyx_adds_is_there(add):

@@ -29,22 +29,14 @@ def test_nothing_differs(mlp, feeds):
 
 
 @pytest.mark.usefixtures("broken_pass")
-def test_a_piece_never_stands_beside_the_inputs_of_another(tmp_path, mlp, feeds, monkeypatch):
+def test_a_piece_never_stands_beside_the_inputs_of_another(tmp_path, mlp, feeds, interrupted_before):
     def piece():
         return sardonyx.bisect(mlp, feeds, providers=["cpu"], out=tmp_path / "smallest.onnx").files
 
-    files, replace = piece(), os.replace
-
-    def interrupt(source, target):
-        if target.endswith(".npz"):
-            raise KeyboardInterrupt
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    files = piece()
+    with interrupted_before(".npz"):
         piece()
     assert os.listdir(tmp_path) == ["smallest.onnx"]
-    monkeypatch.setattr(os, "replace", replace)
     assert piece() == files == [str(tmp_path / "smallest.onnx"), str(tmp_path / "smallest.npz")]
 
 

@@ -71,17 +71,7 @@ bool plan_depthwise(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   const Place x = blocked_input(p, kX);
   auto* a = p.emit<DepthwiseArgs>(depthwise_step);
   *a = {};
-  a->d.height = c.w.h.in;
-  a->d.width = c.w.w.in;
-  a->d.out_width = c.w.w.out;
-  a->d.kh = c.w.h.kernel;
-  a->d.kw = c.w.w.kernel;
-  a->d.stride_h = c.w.h.stride;
-  a->d.stride_w = c.w.w.stride;
-  a->d.dilation_h = c.w.h.dilation;
-  a->d.dilation_w = c.w.w.dilation;
-  a->d.pad_top = c.w.h.begin;
-  a->d.pad_left = c.w.w.begin;
+  set_windows(a->d, c.w);
   a->d.tail = end.tail;
   a->images = c.w.n;
   a->blocks = blocks;

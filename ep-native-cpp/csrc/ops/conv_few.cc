@@ -52,17 +52,7 @@ bool plan_few(PlanCtx& p, const ConvProblem& c) {
   const Place x = blocked_input(p, kX);
   auto* a = p.emit<FewArgs>(few_step);
   *a = {};
-  a->f.height = c.w.h.in;
-  a->f.width = c.w.w.in;
-  a->f.out_width = c.w.w.out;
-  a->f.kh = c.w.h.kernel;
-  a->f.kw = c.w.w.kernel;
-  a->f.stride_h = c.w.h.stride;
-  a->f.stride_w = c.w.w.stride;
-  a->f.dilation_h = c.w.h.dilation;
-  a->f.dilation_w = c.w.w.dilation;
-  a->f.pad_top = c.w.h.begin;
-  a->f.pad_left = c.w.w.begin;
+  set_windows(a->f, c.w);
   a->f.channels = c.w.c;
   a->f.filters = c.oc;
   a->f.plane = c.w.pixels_in() * kBlock;

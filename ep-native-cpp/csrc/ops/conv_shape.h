@@ -30,6 +30,22 @@ void check_auto_pad(const std::string& mode);
 // The windows of x under the attributes kernel_shape, strides, dilations, pads, auto_pad and (pools) ceil_mode. `kernel`
 // is the kernel's size where an input gives it, else null. Throws OpError for what does not fit.
 Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kernel, bool pool);
+// Height and width as the kernels that walk planes take them.
+template <typename Kernel>
+void set_windows(Kernel& k, const Windows& w) {
+  k.height = w.h.in;
+  k.width = w.w.in;
+  k.out_width = w.w.out;
+  k.kh = w.h.kernel;
+  k.kw = w.w.kernel;
+  k.stride_h = w.h.stride;
+  k.stride_w = w.w.stride;
+  k.dilation_h = w.h.dilation;
+  k.dilation_w = w.w.dilation;
+  k.pad_top = w.h.begin;
+  k.pad_left = w.w.begin;
+}
+
 // [n, channels, spatial out...].
 Shape shape_out(const Windows& w, int64_t channels);
 

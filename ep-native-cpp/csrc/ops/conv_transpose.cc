@@ -224,17 +224,7 @@ void plan_transposed(PlanCtx& p) {
   int64_t longest = 0;
   for (const BandEntry& b : map.bands) longest = std::max(longest, b.run_end - b.run);
   shape.run_floats = round_up((longest + 1) * static_cast<int64_t>(sizeof(ConvRun) / sizeof(float)), 16);
-  shape.t.height = c.w.h.in;
-  shape.t.width = c.w.w.in;
-  shape.t.out_width = c.w.w.out;
-  shape.t.kh = c.w.h.kernel;
-  shape.t.kw = c.w.w.kernel;
-  shape.t.stride_h = c.w.h.stride;
-  shape.t.stride_w = c.w.w.stride;
-  shape.t.dilation_h = c.w.h.dilation;
-  shape.t.dilation_w = c.w.w.dilation;
-  shape.t.pad_top = c.w.h.begin;
-  shape.t.pad_left = c.w.w.begin;
+  set_windows(shape.t, c.w);
   shape.t.tail = conv_tail(p.op.attrs);
   shape.conv_rows = kernels().conv_rows;
   shape.rows = kernels().transposed_rows;

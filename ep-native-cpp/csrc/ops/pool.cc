@@ -39,17 +39,7 @@ void plan_pool(PlanCtx& p, PoolKind kind) {
   const Place x = blocked_input(p, 0), out = blocked_output(p, 0);
   auto* a = p.emit<PoolArgs>(pool_step);
   *a = {};
-  a->p.height = w.h.in;
-  a->p.width = w.w.in;
-  a->p.out_width = w.w.out;
-  a->p.kh = w.h.kernel;
-  a->p.kw = w.w.kernel;
-  a->p.stride_h = w.h.stride;
-  a->p.stride_w = w.w.stride;
-  a->p.dilation_h = w.h.dilation;
-  a->p.dilation_w = w.w.dilation;
-  a->p.pad_top = w.h.begin;
-  a->p.pad_left = w.w.begin;
+  set_windows(a->p, w);
   a->p.bottom = w.h.in + w.h.end;
   a->p.right = w.w.in + w.w.end;
   a->p.kind = kind;

@@ -12,6 +12,7 @@ from sardonyx.ep import CompileContext, held_by
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx_ep_native.bodies import describe_bodies
 from sardonyx_ep_native.claims import DTYPES, NARROW
+from sardonyx_ep_native.plugin import SUBNORMALS
 
 __all__ = ["BLOCKED", "describe", "held"]
 
@@ -51,7 +52,7 @@ def describe(graph: Graph, context: CompileContext, named: dict[str, Node]) -> t
         ops.append((_operator(n.domain, n.op), n.name, ins, outs, attrs | more, bodies))
     outputs = [value(v) for v in graph.outputs]
     options = {k: int(context.options[k]) for k in _OPTIONS if k in context.options}
-    options["subnormals"] = ("auto", "keep", "zero").index(context.options.get("subnormals", "auto"))
+    options["subnormals"] = SUBNORMALS.index(context.options.get("subnormals", "auto"))
     options["bf16"] = int(context.options.get("precision") == "bf16")
     threads = int(context.options.get("threads") or 0) or context.threads
     return values, ops, inputs, outputs, options, threads

@@ -8,6 +8,7 @@ from typing import Any
 from sardonyx.ep import Device, Option, Provider, ProviderInfo, Unavailable, hook
 
 VARIABLE = "SARDONYX_NATIVE_ISA"
+SUBNORMALS = ("auto", "keep", "zero")  # in the order of the engine's Subnormals
 OPTIONS = {
     "threads": Option(int, 0, "threads for one operator (0: the session's intra_op_num_threads)", least=0, most=1 << 30),
     "isa": Option(str, "", "instruction set: baseline, avx2, avx512, avx512_vnni (empty: the best here)"),
@@ -21,7 +22,7 @@ OPTIONS = {
         str,
         "auto",
         "zero: numbers below 1.2e-38 count as zero; keep: they do not; auto: where weights hold some beside far larger ones",
-        choices=("auto", "keep", "zero"),
+        choices=SUBNORMALS,
     ),
     "fusion": Option(bool, True, "fuse operators and use the blocked layout"),
     "spin": Option(int, 50, "microseconds that an idle thread of the pool spins before it sleeps"),

@@ -24,7 +24,7 @@ __all__ = ["block_layout"]
 _MAP = {"Add": 1, "Sub": 2, "Mul": 4, "Div": 5, "Max": 7, "Min": 8}
 _AFFINE = 9
 _ANY = frozenset({("", "Conv"), ("sx", "Conv"), ("", "ConvTranspose"), ("sx", "ConvTranspose")})
-_FEW, _BLOCK = 4, 16
+_FEW, _BLOCK = 4, 16  # as plan_few of the engine takes them
 _POOLS = frozenset({"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from math import prod
 
 from sardonyx.ep.kernels import KernelSet
@@ -62,15 +63,18 @@ def flatten(xp, input, *, axis=1):
     return input.reshape((prod(shape[:axis]), prod(shape[axis:])))
 
 
+@functools.lru_cache(4096)
+def _order(perm, rank):
+    """`perm` with axes in [0, rank): numpy cuts numbers to 32 bits. Cached, for the check takes longer than to move a small tensor."""
+    if len(perm) != rank:
+        raise NodeError(f"perm {list(perm)} must name each of {rank} axes once")
+    return normalize_axes(perm, rank)
+
+
 @ops.add("Transpose")
 def transpose(xp, data, *, perm=None):
     """A view with dims in the order `perm`, reversed by default."""
-    rank = data.ndim
-    if perm is not None and (len(perm) != rank or min(perm, default=0) < 0 or len({*perm}) != rank or max(perm, default=-1) >= rank):
-        if len(perm) != rank:
-            raise NodeError(f"perm {list(perm)} must name each of {rank} axes once")
-        perm = normalize_axes(perm, rank)
-    return data.transpose(perm)
+    return data.transpose(None if perm is None else _order(tuple(perm), data.ndim))
 
 
 def _unsqueeze(data, axes):
