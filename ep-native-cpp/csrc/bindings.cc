@@ -252,11 +252,7 @@ class Engine {
       program_->execute(plan, in, out, program_->pool(), times, cancel);
       return result;
     }
-    try {
-      plan.run(in, out, program_->pool(), d, times, cancel);
-    } catch (const StepFailure& failed) {
-      throw program_->failure(plan, failed);
-    }
+    program_->execute(plan, in, out, program_->pool(), times, cancel);
     return result;
   }
 

@@ -11,15 +11,11 @@ Plan::~Plan() { delete spare_.load(); }
 
 void Plan::trim() {
   std::lock_guard<std::mutex> lock(mutex_);
-  instances_ -= free_.size();
   free_.clear();
-  if (Instance* i = spare_.exchange(nullptr, std::memory_order_acquire)) {
-    delete i;
-    instances_--;
-  }
+  delete spare_.exchange(nullptr, std::memory_order_acquire);
 }
 
-Instance* Plan::acquire() {
+Instance* Plan::copy() {
   if (Instance* i = spare_.exchange(nullptr, std::memory_order_acquire)) return i;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!free_.empty()) {
@@ -28,19 +24,36 @@ Instance* Plan::acquire() {
     return i;
   }
   auto made = std::make_unique<Instance>();
-  made->arena = returned_buffer(arena_bytes);
   made->blocks = std::make_unique<Buffer>(blocks.size());
-  char* copy = static_cast<char*>(made->blocks->data);
-  std::copy(blocks.begin(), blocks.end(), copy);
-  for (auto& r : arena_relocs) {
-    char* p = static_cast<char*>(made->arena->data) + r.second;
-    std::memcpy(copy + r.first, &p, sizeof p);
-  }
-  instances_++;
+  std::copy(blocks.begin(), blocks.end(), static_cast<char*>(made->blocks->data));
   return made.release();
 }
 
-void Plan::release(Instance* i) {
+Instance* Plan::acquire(Arenas& arenas) {
+  if (arena_bytes == 0) return copy();
+  Buffer* arena = arenas.take(arena_bytes);
+  Instance* i;
+  try {
+    i = copy();
+  } catch (...) {
+    arenas.give(arena);
+    throw;
+  }
+  i->arena = arena;
+  if (i->base != arena->data) {
+    char* args = static_cast<char*>(i->blocks->data);
+    for (auto& r : arena_relocs) {
+      char* p = static_cast<char*>(arena->data) + r.second;
+      std::memcpy(args + r.first, &p, sizeof p);
+    }
+    i->base = arena->data;
+  }
+  return i;
+}
+
+void Plan::release(Instance* i, Arenas& arenas) {
+  if (i->arena) arenas.give(i->arena);
+  i->arena = nullptr;
   Instance* none = nullptr;
   if (spare_.compare_exchange_strong(none, i, std::memory_order_release)) return;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -60,10 +73,10 @@ void Plan::tell_shapes(const Description& d, Times& times) const {
     }
 }
 
-void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, Times* times, const Cancel* cancel) {
+void Plan::run(const void* const* inputs, void* const* outputs, Arenas& arenas, Pool& pool, const Description& d, Times* times, const Cancel* cancel) {
   Instance* instance;
   try {
-    instance = acquire();
+    instance = acquire(arenas);
   } catch (const std::bad_alloc&) {
     throw StepFailure{heaviest, "out of memory: the values between nodes need " + gibibytes(arena_bytes) + " at once; what this node gives is the largest of them"};
   }
@@ -101,7 +114,7 @@ void Plan::run(const void* const* inputs, void* const* outputs, Pool& pool, cons
       }
     }
   }
-  release(instance);
+  release(instance, arenas);
   if (failed) throw StepFailure{failed->op, rt.error};
   if (cancelled) throw Cancelled{};
 }

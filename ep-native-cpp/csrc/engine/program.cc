@@ -65,7 +65,16 @@ std::shared_ptr<Plan> Program::plan_for(int begin, const std::vector<View>& in) 
   auto& again = cache_[begin];
   if (again.size() >= limit) again.erase(std::min_element(again.begin(), again.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; }));
   again.push_back({plan, ++tick_});
+  limit_arenas();
   return plan;
+}
+
+// What plans that are forgotten asked for is not kept for the others.
+void Program::limit_arenas() {
+  size_t most = 0;
+  for (auto& c : cache_)
+    for (auto& e : c.second) most = std::max(most, e.plan->arena_bytes);
+  arenas_.limit(most);
 }
 
 std::shared_ptr<Plan> Program::latest(const View* inputs) const {
@@ -96,7 +105,7 @@ void Program::warm(const View* inputs) {
 
 void Program::execute(Plan& plan, const void* const* inputs, void* const* outputs, Pool& pool, Times* times, const Cancel* cancel) {
   try {
-    plan.run(inputs, outputs, pool, d_, times, cancel);
+    plan.run(inputs, outputs, arenas_, pool, d_, times, cancel);
   } catch (const StepFailure& failed) {
     throw failure(plan, failed);
   }
@@ -234,12 +243,12 @@ std::vector<Made> Program::run_segments(const View* inputs, Times* times, const 
 }
 
 void Program::count(Memory& m) {
+  m.arenas += arenas_.bytes();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (auto& c : cache_)
       for (auto& e : c.second) {
         m.plans++;
-        m.arenas += e.plan->arena_bytes * e.plan->instances();
         for (auto& b : e.plan->packed) m.packed[b.get()] = b->bytes;
       }
   }
@@ -259,6 +268,8 @@ void Program::trim() {
       }
       for (auto& e : entries) e.plan->trim();
     }
+    limit_arenas();
+    arenas_.trim();
   }
   for (const Op& op : d_.ops)
     for (auto& body : op.bodies) body->trim();

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/arenas.h"
 #include "engine/op.h"
 
 namespace sx {
@@ -78,9 +79,11 @@ struct Step {
   int32_t op;
 };
 
-// One working copy of a plan: an arena, and the argument blocks with their pointers filled in.
+// One working copy of a plan: the argument blocks with their pointers filled in, and the arena they point into.
 struct Instance {
-  std::unique_ptr<Buffer> arena, blocks;
+  std::unique_ptr<Buffer> blocks;
+  Buffer* arena = nullptr;     // during a run
+  const void* base = nullptr;  // where the arena was that the pointers were filled in for
 };
 
 // The ops [begin, end) planned for given shapes of the values that flow in.
@@ -104,15 +107,14 @@ class Plan {
   bool subnormals_as_zero = false;
   int heaviest = 0;  // the op that makes the largest of the values in the arena
 
-  size_t instances() const { return instances_.load(); }
   // Whether a run takes so little (by its ops and bytes) that giving up the interpreter lock would cost more.
   bool is_short() const { return steps.size() <= 8 && arena_bytes <= 16384; }
 
-  // Run with the given pointers. `times` may be null. Throws StepFailure and Cancelled.
-  void run(const void* const* inputs, void* const* outputs, Pool& pool, const Description& d, Times* times, const Cancel* cancel);
+  // Run with the given pointers in one of the arenas. `times` may be null. Throws StepFailure and Cancelled.
+  void run(const void* const* inputs, void* const* outputs, Arenas& arenas, Pool& pool, const Description& d, Times* times, const Cancel* cancel);
   // The shapes of what its ops make.
   void tell_shapes(const Description& d, Times& times) const;
-  // Give back the arenas that no run uses.
+  // Forget the working copies that no run uses.
   void trim();
   ~Plan();
 
@@ -120,9 +122,9 @@ class Plan {
   std::atomic<Instance*> spare_{nullptr};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Instance>> free_;
-  std::atomic<size_t> instances_{0};
-  Instance* acquire();
-  void release(Instance* i);
+  Instance* acquire(Arenas& arenas);
+  Instance* copy();
+  void release(Instance* i, Arenas& arenas);
 };
 
 class Program {
@@ -177,6 +179,7 @@ class Program {
   std::vector<int> last_use_;                       // per value: the last op that reads it; INT_MAX for an output
   std::unordered_map<int, std::vector<ValueId>> live_;  // per start of a segment
   std::unordered_map<int, std::vector<Entry>> cache_;
+  Arenas arenas_;
   std::atomic<bool> segmented_{false};
   std::shared_ptr<Plan> latest_;
   std::mutex mutex_;
@@ -185,6 +188,7 @@ class Program {
   const std::vector<ValueId>& live_at(int op);
   std::shared_ptr<Plan> plan_for(int begin, const std::vector<View>& in);
   static bool matches(const Plan& p, const View* in);
+  void limit_arenas();
 };
 
 // A buffer that goes back to the system when it goes: malloc keeps what it once had for as long as the process lives.

@@ -4,6 +4,7 @@ import _thread
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -25,8 +26,8 @@ def chain(n, size=256):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
 
 
-def native(model):
-    return sardonyx.InferenceSession(model, providers=["native"])
+def native(model, **options):
+    return sardonyx.InferenceSession(model, providers=[("native", options)])
 
 
 def endless():
@@ -102,6 +103,48 @@ def test_plans_share_their_packed_weights_and_trim_forgets_all_but_one():
     held = session.memory_report().providers["native"]
     assert (held["plans"], held["arenas"]) == (1, 0)
     np.testing.assert_array_equal(session.run(None, {"t0": x})[0], before)
+
+
+def arenas(session):
+    return session.memory_report().providers["native"]["arenas"]
+
+
+def test_plans_take_turns_with_one_arena():
+    session = native(chain(4))
+    expected, held = {}, []
+    for rows in (300, 7, 1, 40, 1, 7, 300):
+        x = np.random.default_rng(rows).standard_normal((rows, 256)).astype("f")
+        got = session.run(None, {"t0": x})[0]
+        np.testing.assert_array_equal(got, expected.setdefault(rows, got))
+        held.append(arenas(session))
+    assert set(held) == {held[0]}
+    assert held[0] > 0
+
+
+def test_an_arena_grows_with_the_shapes_and_shrinks_when_the_largest_is_forgotten():
+    session = native(chain(4), plan_cache=2)
+    sizes = []
+    for rows in (40, 300, 20, 10):
+        session.run(None, {"t0": np.ones((rows, 256), np.float32)})
+        sizes.append(arenas(session))
+    assert sizes[0] < sizes[1] == sizes[2]
+    assert sizes[3] < sizes[0]
+
+
+def test_runs_side_by_side_of_many_shapes_have_an_arena_each_at_most():
+    session = native(chain(4))
+    x = {rows: np.random.default_rng(rows).standard_normal((rows, 256)).astype("f") for rows in (300, 200, 7, 40, 120, 1)}
+    expected = {rows: session.run(None, {"t0": v})[0] for rows, v in x.items()}
+    one, runners = arenas(session), 4
+
+    def work(turn):
+        for k in range(60):
+            rows = list(x)[(turn + k) % len(x)]
+            np.testing.assert_array_equal(session.run(None, {"t0": x[rows]})[0], expected[rows])
+
+    with ThreadPoolExecutor(runners) as pool:
+        list(pool.map(work, range(runners)))
+    assert arenas(session) <= runners * one
 
 
 def test_sessions_of_one_file_share_packed_weights(tmp_path):
