@@ -31,9 +31,9 @@ inline void relax() {
 
 }  // namespace
 
-// The ticket packs (generation << 32 | next chunk). A worker claims a chunk by compare-and-swap, so a claim for an old
-// generation cannot succeed; a job's fields are written before its ticket is published and may be read by anyone who
-// holds a claim of that generation.
+// The ticket packs (generation << 32 | chunks claimed from the end << 16 | chunks claimed from the front). A thread claims
+// a chunk by compare-and-swap, so a claim for an old generation cannot succeed; a job's fields are written before its
+// ticket is published and may be read by anyone who holds a claim of that generation.
 struct Pool::Impl {
   const int threads;
   const int spin_us;
@@ -51,7 +51,7 @@ struct Pool::Impl {
 
   Impl(int n, int spin) : threads(n < 1 ? 1 : n), spin_us(spin) {
     try {
-      for (int i = 1; i < threads; i++) workers.emplace_back([this] { work(); });
+      for (int i = 1; i < threads; i++) workers.emplace_back([this, i] { work(i % 2 == 1); });
     } catch (const std::system_error&) {
       // The system gives no more threads: those that there are, the caller at least, do all chunks.
     }
@@ -66,17 +66,19 @@ struct Pool::Impl {
     for (auto& w : workers) w.join();
   }
 
-  static constexpr uint64_t kClosed = 0xffffffffu;
+  static constexpr uint64_t kEnd = 0xffff, kClosed = 0xffffffffu;
+  static constexpr int64_t kMostChunks = 0xfffe;
 
-  // Claims and does chunks of the job of `generation` until none is left.
-  void drain(uint32_t generation) {
+  // Claims and does chunks of the job of `generation` until none is left. The caller and every second worker go up from
+  // the first chunk, the others down from the last: a thread then meets the data that it made itself a step before.
+  void drain(uint32_t generation, bool from_end) {
     uint64_t t = ticket.load(std::memory_order_acquire);
     while (static_cast<uint32_t>(t >> 32) == generation) {
-      const uint64_t chunk = t & 0xffffffffu;
-      if (chunk == kClosed || static_cast<int64_t>(chunk) >= chunks_of.load(std::memory_order_relaxed)) return;
-      if (ticket.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      const int64_t front = static_cast<int64_t>(t & kEnd), back = static_cast<int64_t>(t >> 16 & kEnd), all = chunks_of.load(std::memory_order_relaxed);
+      if (front + back >= all) return;
+      if (ticket.compare_exchange_weak(t, t + (from_end ? kEnd + 1 : 1), std::memory_order_acq_rel, std::memory_order_acquire)) {
         if (float_mode() != mode) set_float_mode(mode);
-        body(arg, static_cast<int64_t>(chunk));
+        body(arg, from_end ? all - 1 - back : front);
         done.fetch_add(1, std::memory_order_release);
         t = ticket.load(std::memory_order_acquire);
       }
@@ -84,7 +86,7 @@ struct Pool::Impl {
   }
   std::atomic<int64_t> chunks_of{0};
 
-  void work() {
+  void work(bool from_end) {
     uint32_t seen = static_cast<uint32_t>(ticket.load(std::memory_order_acquire) >> 32);
     for (;;) {
       auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(spin_us);
@@ -104,13 +106,14 @@ struct Pool::Impl {
       }
       if (stop.load(std::memory_order_relaxed)) return;
       seen = now;
-      drain(seen);
+      drain(seen, from_end);
     }
   }
 
   void parallel(int64_t n, void (*f)(void*, int64_t), void* a) {
+    if (n > kMostChunks) return parallel_runs(n, f, a);
     bool expected = false;
-    if (threads == 1 || n <= 1 || n >= static_cast<int64_t>(kClosed) || !busy.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
+    if (threads == 1 || n <= 1 || !busy.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
       for (int64_t i = 0; i < n; i++) f(a, i);
       return;
     }
@@ -125,10 +128,18 @@ struct Pool::Impl {
       std::lock_guard<std::mutex> lock(mutex);
       wake.notify_all();
     }
-    drain(generation);
+    drain(generation, false);
     while (done.load(std::memory_order_acquire) < n) relax();
     ticket.store((static_cast<uint64_t>(generation) << 32) | kClosed, std::memory_order_release);
     busy.store(false, std::memory_order_release);
+  }
+
+  // More chunks than a ticket counts, in runs.
+  void parallel_runs(int64_t n, void (*f)(void*, int64_t), void* a) {
+    auto run = [=](int64_t i) {
+      for (int64_t chunk = n * i / kMostChunks, end = n * (i + 1) / kMostChunks; chunk < end; chunk++) f(a, chunk);
+    };
+    parallel(kMostChunks, [](void* self, int64_t i) { (*static_cast<decltype(run)*>(self))(i); }, &run);
   }
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/isa.h"
+#include "ops/jobs.h"
 #include "ops/place.h"
 #include "ops/table.h"
 
@@ -60,9 +61,11 @@ Epilogue epilogue(const Attributes& attrs) {
 // A product of one matrix with packed weights, cut into row_chunks x panel_chunks.
 struct PackedArgs {
   Gemm g;
-  int64_t panels, row_chunks, panel_chunks;
+  int64_t panels, panel_bytes, row_chunks, panel_chunks;
   decltype(Kernels::gemm) gemm;
 };
+
+constexpr int64_t kRowUnit = 8;  // rows of most tiles
 
 void packed_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const PackedArgs*>(args);
@@ -70,20 +73,30 @@ void packed_step(const void* args, Runtime& rt) {
     a.gemm(a.g, 0, a.g.m, 0, a.panels);
     return;
   }
-  rt.pool->parallel(a.row_chunks * a.panel_chunks, [&a](int64_t chunk) {
-    const int64_t r = chunk / a.panel_chunks, p = chunk % a.panel_chunks;
-    a.gemm(a.g, a.g.m * r / a.row_chunks, a.g.m * (r + 1) / a.row_chunks, a.panels * p / a.panel_chunks, a.panels * (p + 1) / a.panel_chunks);
+  const int64_t half = (a.panel_chunks + 1) / 2;
+  rt.pool->parallel(a.row_chunks * a.panel_chunks, [&a, half](int64_t chunk) {
+    const int64_t r = chunk % a.row_chunks, p = chunk / a.row_chunks, units = (a.g.m + kRowUnit - 1) / kRowUnit;
+    const int64_t first = a.panels * p / a.panel_chunks, last = a.panels * (p + 1) / a.panel_chunks;
+    // Threads come from both ends, and what each takes next lies further in.
+    const int64_t next = p < half ? last : a.panels * (p - 1) / a.panel_chunks;
+    Gemm g = a.g;
+    if (p != half - 1 && p != half) {
+      g.next = reinterpret_cast<const char*>(g.b) + next * a.panel_bytes;
+      g.next_bytes = a.panel_bytes;
+    }
+    a.gemm(g, units * r / a.row_chunks * kRowUnit, std::min(g.m, units * (r + 1) / a.row_chunks * kRowUnit), first, last);
   });
 }
 
 void cut(PackedArgs* a, int threads) {
   const int64_t width = kernels().gemm_panel(a->g.n);
   a->panels = (a->g.n + width - 1) / width;
+  a->panel_bytes = width * a->g.k * static_cast<int64_t>(sizeof(float));
   a->row_chunks = a->panel_chunks = 1;
   if (threads == 1 || 2.0 * a->g.m * a->g.n * a->g.k < kParallelFlops) return;
-  // Contiguous runs of panels, so that each chunk prefetches its own next panel; rows as well where panels are few.
-  const int64_t wanted = 4 * threads;
-  a->panel_chunks = std::min<int64_t>(a->panels, a->g.m < 64 ? wanted : std::max<int64_t>(wanted / 2, 1));
+  // Panels by preference: each then has one reader. Rows as well where panels are few.
+  const int64_t wanted = (a->g.m < 64 ? 4 : 8) * threads;
+  a->panel_chunks = std::min<int64_t>(a->panels, wanted);
   a->row_chunks = std::max<int64_t>(1, std::min<int64_t>(a->g.m / 24, (wanted + a->panel_chunks - 1) / a->panel_chunks));
 }
 
@@ -96,30 +109,19 @@ std::shared_ptr<Buffer> pack(const float* b, int64_t stride_k, int64_t stride_n,
   return buffer;
 }
 
-// A product by Strassen-Winograd: first the sums of A, then the half-size products.
+// A product by Strassen-Winograd. A thread does whole blocks of rows: it finds the sums of A that it made itself in its L2.
 struct StrassenArgs {
   Strassen s;
-  int64_t pairs, row_chunks, pair_chunks, buffer_floats;
+  int64_t pairs, buffer_floats;
   decltype(Kernels::strassen) strassen;
   decltype(Kernels::strassen_sums) sums;
 };
 
 void strassen_step(const void* args, Runtime& rt) {
   auto& a = *static_cast<const StrassenArgs*>(args);
-  const int64_t chunks = a.row_chunks * a.pair_chunks;
-  if (chunks == 1) {
-    for (int64_t b = 0; b < a.s.blocks; b++) {
-      a.sums(a.s, b, b + 1);
-      a.strassen(a.s, b, b + 1, 0, a.pairs, a.s.buffers);
-    }
-    return;
-  }
-  const int64_t parts = std::min<int64_t>(a.s.blocks, 2 * rt.threads);
-  rt.pool->parallel(parts, [&](int64_t i) { a.sums(a.s, a.s.blocks * i / parts, a.s.blocks * (i + 1) / parts); });
-  rt.pool->parallel(chunks, [&](int64_t chunk) {
-    const int64_t r = chunk / a.pair_chunks, p = chunk % a.pair_chunks;
-    a.strassen(a.s, a.s.blocks * r / a.row_chunks, a.s.blocks * (r + 1) / a.row_chunks, a.pairs * p / a.pair_chunks, a.pairs * (p + 1) / a.pair_chunks,
-               a.s.buffers + chunk * a.buffer_floats);
+  run_jobs(rt, a.s.blocks, true, [&a](int64_t block, int64_t slot) {
+    a.sums(a.s, block, block + 1);
+    a.strassen(a.s, block, block + 1, 0, a.pairs, a.s.buffers + slot * a.buffer_floats);
   });
 }
 
@@ -225,14 +227,14 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Place a, Pla
     const bool bf16 = p.option("bf16", 0) != 0;
     auto packed = p.pack(1, key + (bf16 ? ":bf16" : ""), [&](const void* data) { return pack(static_cast<const float*>(data), stride_k, stride_n, d.k, d.n, bf16); });
     const int64_t m = batch * d.m, width = kernels().gemm_panel(d.n);
-    if (!bf16 && p.option("strassen", 1) && kernels().strassen_pays(m, d.n, d.k)) {
-      const int64_t pairs = d.n / 2 / width;
-      // Nearly equal blocks of rows: long ones read the weights seldom, shorter ones find their A and sums in L2.
-      const int64_t most = std::max<int64_t>(200, 51200 / d.k), blocks = (m + most - 1) / most, block = (m + blocks - 1) / blocks;
-      const int64_t rows = (block + 1) / 2, buffer_floats = round_up(kernels().strassen_buffer(block, d.n, d.k), 16);
-      const int64_t row_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(blocks, 2), pair_chunks = p.threads() == 1 ? 1 : std::min<int64_t>(pairs, 2 * p.threads());
+    // Blocks of rows enough that threads end at about the same time.
+    const int64_t shares = p.threads() == 1 ? 1 : 2 * p.threads();
+    if (!bf16 && p.option("strassen", 1) && kernels().strassen_pays(m / shares, d.n, d.k)) {
+      // Nearly equal blocks: long ones read the weights seldom, shorter ones find their A and sums in L2.
+      const int64_t most = std::max<int64_t>(200, 51200 / d.k), wanted = std::max(shares, (m + most - 1) / most), block = (m + wanted - 1) / wanted;
+      const int64_t blocks = (m + block - 1) / block, rows = (block + 1) / 2, buffer_floats = round_up(kernels().strassen_buffer(block, d.n, d.k), 16);
       const size_t sums = p.scratch(static_cast<size_t>(4 * blocks * rows * (d.k / 2)) * sizeof(float));
-      const size_t buffers = p.scratch(static_cast<size_t>(row_chunks * pair_chunks * buffer_floats) * sizeof(float));
+      const size_t buffers = p.scratch(static_cast<size_t>(p.threads() * buffer_floats) * sizeof(float));
       auto* args = p.emit<StrassenArgs>(strassen_step);
       fill(args->s.g, m);
       p.bind_packed(args->s.g.b, packed);
@@ -240,10 +242,8 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Place a, Pla
       p.bind_scratch(args->s.sums, sums);
       p.bind_scratch(args->s.buffers, buffers);
       args->s.block = block;
-      args->s.blocks = (m + block - 1) / block;
-      args->pairs = pairs;
-      args->row_chunks = row_chunks;
-      args->pair_chunks = pair_chunks;
+      args->s.blocks = blocks;
+      args->pairs = d.n / 2 / width;
       args->buffer_floats = buffer_floats;
       args->strassen = kernels().strassen;
       args->sums = kernels().strassen_sums;

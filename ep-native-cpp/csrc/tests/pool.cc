@@ -28,7 +28,7 @@ bool every_chunk_once(sx::Pool& pool, int64_t chunks) {
 void sizes(int threads) {
   sx::Pool pool(threads, sx::kSpinMicroseconds);
   check(pool.threads() == threads, "a pool has the threads it was asked for");
-  for (int64_t chunks : {0, 1, 2, 3, 7, 64, 1000}) check(every_chunk_once(pool, chunks), "every chunk is done once");
+  for (int64_t chunks : {0, 1, 2, 3, 7, 64, 1000, 0xfffe, 0xffff, 200000}) check(every_chunk_once(pool, chunks), "every chunk is done once");
 }
 
 // One job after the other: what a job wrote is seen by the next, and late workers take nothing of an old job.
