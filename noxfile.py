@@ -93,7 +93,7 @@ def conformance(session: nox.Session) -> None:
 def sanitizers(session: nox.Session) -> None:
     """The native provider under AddressSanitizer and UndefinedBehaviorSanitizer, and its pool under ThreadSanitizer. Needs g++."""
     session.install(*BUILD, "pytest", "hypothesis", "pillow", *PACKAGES)
-    build = session.create_tmp()
+    build = Path(session.create_tmp()).absolute()
     pybind11 = str(session.run("python", "-m", "pybind11", "--cmakedir", silent=True)).strip()
     settings = ["-GNinja", f"-DPython_EXECUTABLE={session.bin}/python", f"-Dpybind11_DIR={pybind11}", "-DSARDONYX_SANITIZE=thread"]
     session.run("cmake", "-S", str(NATIVE), "-B", f"{build}/pool", "-DSARDONYX_TESTS=ON", *settings)
@@ -124,12 +124,12 @@ def sanitizers(session: nox.Session) -> None:
 def pgo(session: nox.Session) -> None:
     """A wheel of the native provider with profile-guided optimization, in dist/pgo. Needs g++."""
     session.install("./core", *BUILD)
-    session.run("python", str(NATIVE / "checks/variants.py"), "dist/pgo")
+    session.run("python", str(NATIVE / "checks/variants.py"), session.create_tmp(), "dist/pgo")
 
 
 @nox.session
 def ablation(session: nox.Session) -> None:
-    """What the switches of the native provider's build are worth: writes docs/ablation.md."""
+    """What the switches of the native provider's build are worth: the figures of docs/ablation.md; `-- --built` times again."""
     session.install("./core", *BUILD)
     session.run("python", str(NATIVE / "checks/ablation.py"), session.create_tmp(), "docs/ablation.md", *session.posargs)
 
