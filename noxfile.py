@@ -103,6 +103,7 @@ def sanitizers(session: nox.Session) -> None:
     session.install(
         f"./{NATIVE}",
         f"--config-settings=build-dir={build}/address",
+        "--config-settings=install.strip=false",
         *(f"--config-settings=cmake.define.{k}={v}" for k, v in defines.items()),
     )
     # Python itself keeps what it allocated until the end, so leaks are not looked for.
