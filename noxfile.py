@@ -106,10 +106,11 @@ def sanitizers(session: nox.Session) -> None:
         "--config-settings=install.strip=false",
         *(f"--config-settings=cmake.define.{k}={v}" for k, v in defines.items()),
     )
-    # Python itself keeps what it allocated until the end, so leaks are not looked for.
+    # Python itself keeps what it allocated until the end, so leaks are not looked for. A stack for signals in each thread would end
+    # the process, not the run, in tests of more threads than there is memory for.
     env = {
         "LD_PRELOAD": " ".join(_library_of_compiler(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so")),
-        "ASAN_OPTIONS": "detect_leaks=0",
+        "ASAN_OPTIONS": "detect_leaks=0:use_sigaltstack=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
     # What a sanitizer prints goes to file descriptor 2, which pytest would hide. It keeps for a while what was freed, so tests
