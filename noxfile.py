@@ -93,7 +93,7 @@ def conformance(session: nox.Session) -> None:
 def sanitizers(session: nox.Session) -> None:
     """The native provider under AddressSanitizer and UndefinedBehaviorSanitizer, and its pool under ThreadSanitizer. Needs g++."""
     session.install(*BUILD, "pytest", "hypothesis", "pillow", *PACKAGES)
-    build = session.create_tmp()
+    build = Path(session.create_tmp()).absolute()
     pybind11 = str(session.run("python", "-m", "pybind11", "--cmakedir", silent=True)).strip()
     settings = ["-GNinja", f"-DPython_EXECUTABLE={session.bin}/python", f"-Dpybind11_DIR={pybind11}", "-DSARDONYX_SANITIZE=thread"]
     session.run("cmake", "-S", str(NATIVE), "-B", f"{build}/pool", "-DSARDONYX_TESTS=ON", *settings)
@@ -103,12 +103,14 @@ def sanitizers(session: nox.Session) -> None:
     session.install(
         f"./{NATIVE}",
         f"--config-settings=build-dir={build}/address",
+        "--config-settings=install.strip=false",
         *(f"--config-settings=cmake.define.{k}={v}" for k, v in defines.items()),
     )
-    # Python itself keeps what it allocated until the end, so leaks are not looked for.
+    # Python itself keeps what it allocated until the end, so leaks are not looked for. A stack for signals in each thread would end
+    # the process, not the run, in tests of more threads than there is memory for.
     env = {
         "LD_PRELOAD": " ".join(_library_of_compiler(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so")),
-        "ASAN_OPTIONS": "detect_leaks=0",
+        "ASAN_OPTIONS": "detect_leaks=0:use_sigaltstack=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
     # What a sanitizer prints goes to file descriptor 2, which pytest would hide. It keeps for a while what was freed, so tests
@@ -124,12 +126,12 @@ def sanitizers(session: nox.Session) -> None:
 def pgo(session: nox.Session) -> None:
     """A wheel of the native provider with profile-guided optimization, in dist/pgo. Needs g++."""
     session.install("./core", *BUILD)
-    session.run("python", str(NATIVE / "checks/variants.py"), "dist/pgo")
+    session.run("python", str(NATIVE / "checks/variants.py"), session.create_tmp(), "dist/pgo")
 
 
 @nox.session
 def ablation(session: nox.Session) -> None:
-    """What the switches of the native provider's build are worth: writes docs/ablation.md."""
+    """What the switches of the native provider's build are worth: the figures of docs/ablation.md; `-- --built` times again."""
     session.install("./core", *BUILD)
     session.run("python", str(NATIVE / "checks/ablation.py"), session.create_tmp(), "docs/ablation.md", *session.posargs)
 

@@ -1,6 +1,6 @@
 """Builds of the engine with other switches, and the one with a profile.
 
-    python checks/variants.py OUT       a wheel with profile-guided optimization, in OUT
+    python checks/variants.py WORK_FOLDER OUT       a wheel with profile-guided optimization, in OUT
 
 Needs sardonyx, what pyproject.toml requires to build, and no installed sardonyx-ep-native-cpp.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -59,6 +60,7 @@ def build(name: str, folder: Path, defines: Mapping[str, str]) -> Variant:
 def build_with_profile(name: str, folder: Path, models: list[Path], defines: Mapping[str, str]) -> Variant:
     """Build, train on models, and build again with what the training counted."""
     counts = folder / "counts"
+    shutil.rmtree(counts, ignore_errors=True)
     trainer = build(f"{name}-trainer", folder, {**defines, "SARDONYX_PGO": f"generate:{counts}"})
     for model in models:
         subprocess.run(
@@ -83,5 +85,7 @@ def _processor_seconds() -> float:
 if __name__ == "__main__":
     from models import write_models
 
-    out = Path(sys.argv[1]).absolute()
-    print(build_with_profile("wheel", out, write_models(out / "models"), {}).wheel)
+    work, out = (Path(a).absolute() for a in sys.argv[1:])
+    wheel = build_with_profile("wheel", work, write_models(work / "models"), {}).wheel
+    out.mkdir(parents=True, exist_ok=True)
+    print(shutil.copy(wheel, out))

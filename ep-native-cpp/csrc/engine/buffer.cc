@@ -4,6 +4,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -72,6 +73,11 @@ Buffer::Buffer(size_t n) : bytes(n) {
 Buffer::Buffer(size_t n, std::shared_ptr<Region> region) : data(region->take(n)), bytes(n), region_(std::move(region)) {}
 Buffer::~Buffer() {
   if (!region_) std::free(data);
+}
+
+std::shared_ptr<Buffer> copy_into(std::shared_ptr<Buffer> buffer, const void* data, size_t bytes) {
+  if (bytes) std::memcpy(buffer->data, data, bytes);
+  return buffer;
 }
 
 std::unique_ptr<Buffer> returned_buffer(size_t bytes) {

@@ -148,6 +148,14 @@ struct Buffer {
 };
 // A buffer for what lives as long as a program does, such as packed weights: those of one plan lie together.
 std::shared_ptr<Buffer> lasting_buffer(size_t bytes);
+// The buffer, with a copy of these bytes in it. `data` may be null where there are none, which memcpy does not take.
+std::shared_ptr<Buffer> copy_into(std::shared_ptr<Buffer> buffer, const void* data, size_t bytes);
+// A buffer with a copy of the elements.
+template <typename T>
+std::shared_ptr<Buffer> buffer_of(const std::vector<T>& v) {
+  const size_t bytes = v.size() * sizeof(T);
+  return copy_into(std::make_shared<Buffer>(bytes), v.data(), bytes);
+}
 
 // What a plan function sees: everything static about the op at the shapes at hand. It allocates an argument block per
 // step, fills in numbers, and binds its pointer fields to values, scratch or packed weights; pointers are filled in when

@@ -232,9 +232,8 @@ std::vector<Made> Program::run_segments(const View* inputs, Times* times, const 
     const Value& value = d_.values[v];
     if (value.constant || !env.at(v).buffer) {
       const View view = value.constant ? View{value.data, value.shape} : env.at(v).view;
-      auto buffer = std::make_shared<Buffer>(static_cast<size_t>(view.shape.size()) * item_size(value.dtype));
-      std::memcpy(buffer->data, view.data, buffer->bytes);
-      result.push_back({view.shape, value.dtype, buffer});
+      const size_t bytes = static_cast<size_t>(view.shape.size()) * item_size(value.dtype);
+      result.push_back({view.shape, value.dtype, copy_into(std::make_shared<Buffer>(bytes), view.data, bytes)});
     } else {
       result.push_back({env.at(v).view.shape, value.dtype, env.at(v).buffer});
     }

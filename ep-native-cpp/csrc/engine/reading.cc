@@ -19,11 +19,6 @@ void forget(const Value& v) {
   if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
-std::shared_ptr<Buffer> copy_into(std::shared_ptr<Buffer> buffer, const void* data, size_t bytes) {
-  std::memcpy(buffer->data, data, bytes);
-  return buffer;
-}
-
 Reading::Reading(const Value& v) : data(v.data) {
   if (v.read) {
     keep_ = v.read(&data);

@@ -12,7 +12,6 @@ bool is_aligned(const Value& v);
 size_t bytes_of(const Value& v);
 // Give the pages back that a mapped constant's bytes fill.
 void forget(const Value& v);
-std::shared_ptr<Buffer> copy_into(std::shared_ptr<Buffer> buffer, const void* data, size_t bytes);
 
 // A constant's bytes for a while, aligned.
 class Reading {

@@ -29,7 +29,7 @@ Made make(const Shape& shape, DType t) { return {shape, t, std::make_shared<Buff
 Made give(const Held& h) {
   if (h.buffer) return {h.view.shape, h.dtype, h.buffer};
   Made m = make(h.view.shape, h.dtype);
-  if (m.shape.size() > 0) std::memcpy(m.data->data, h.view.data, bytes_of(m.shape, m.dtype));
+  copy_into(m.data, h.view.data, bytes_of(m.shape, m.dtype));
   return m;
 }
 

@@ -155,8 +155,7 @@ bool plan_dilated(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
   if (!reaches || h.reach() * (w.in + w.reach()) * round_up(c.w.c, kBlock) < kReachFloats) return false;
   const TapWeights weights = tap_weights(p, c);
   const std::vector<Rectangle> all = rectangles(c);
-  auto table = std::make_shared<Buffer>(all.size() * sizeof(Rectangle));
-  std::memcpy(table->data, all.data(), table->bytes);
+  auto table = buffer_of(all);
   std::vector<Place> parts;
   for (int i = 0; i < c.parts; i++) parts.push_back(blocked_input(p, part_input(i)));
   const int64_t tile = kernels().conv_tile(), tiles = (c.oc + tile - 1) / tile;

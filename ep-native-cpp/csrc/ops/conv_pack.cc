@@ -71,9 +71,9 @@ std::shared_ptr<Buffer> flatten(const ConvMap& m) {
   char* to = static_cast<char*>(buffer->data);
   const FlatMap head{static_cast<int64_t>(m.planes.size()), static_cast<int64_t>(m.runs.size()), static_cast<int64_t>(m.bands.size())};
   std::memcpy(to, &head, sizeof head);
-  std::memcpy(to + sizeof head, m.bands.data(), bands);
-  std::memcpy(to + sizeof head + bands, m.planes.data(), planes);
-  std::memcpy(to + sizeof head + bands + planes, m.runs.data(), runs);
+  std::copy(m.bands.begin(), m.bands.end(), reinterpret_cast<BandEntry*>(to + sizeof head));
+  std::copy(m.planes.begin(), m.planes.end(), reinterpret_cast<PlaneEntry*>(to + sizeof head + bands));
+  std::copy(m.runs.begin(), m.runs.end(), reinterpret_cast<RunEntry*>(to + sizeof head + bands + planes));
   return buffer;
 }
 

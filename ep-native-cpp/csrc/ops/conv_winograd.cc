@@ -268,8 +268,7 @@ bool plan_winograd(PlanCtx& p, const ConvProblem& c, const ConvEnd& end) {
     for (int64_t b = 0; b < blocks_of(channels); b++)
       planes.push_back({i, static_cast<int32_t>(std::min<int64_t>(kBlock, channels - b * kBlock)), b * kBlock * pixels});
   }
-  auto table = std::make_shared<Buffer>(planes.size() * sizeof(WinogradPlane));
-  std::memcpy(table->data, planes.data(), table->bytes);
+  auto table = buffer_of(planes);
   const Packed bias = padded_vector(p, kB, c.oc, tiles * tile);
 
   WinogradArgs shape{};

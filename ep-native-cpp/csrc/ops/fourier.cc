@@ -41,12 +41,6 @@ void tables(const Fft& f, std::vector<double>* twiddles, std::vector<double>* ro
   }
 }
 
-std::shared_ptr<Buffer> buffer_of(const std::vector<double>& v) {
-  auto buffer = std::make_shared<Buffer>(v.size() * sizeof(double));
-  if (!v.empty()) std::memcpy(buffer->data, v.data(), v.size() * sizeof(double));
-  return buffer;
-}
-
 // exp(-i pi k^2 / n).
 std::vector<double> chirp_of(int64_t n) {
   std::vector<double> v;

@@ -162,9 +162,7 @@ void emit_map_copy(PlanCtx& p, size_t out, size_t in, const std::vector<AxisMap>
   find_run(map, a);
   a->bits = fill.bits;
   a->chunks = std::min(a->rows, chunks_for(p, to.size() * static_cast<int64_t>(item_size(p.dtype(in)))));
-  auto buffer = std::make_shared<Buffer>(all.size() * sizeof(int32_t));
-  std::memcpy(buffer->data, all.data(), all.size() * sizeof(int32_t));
-  p.bind_packed(a->maps, buffer);
+  p.bind_packed(a->maps, buffer_of(all));
   p.bind_in(a->in, in);
   if (fill.input >= 0) p.bind_in(a->value, static_cast<size_t>(fill.input));
   p.bind_out(a->out, out);

@@ -119,9 +119,7 @@ std::vector<Made> non_max_suppression(const Op& op, const std::vector<Seen>& in,
   Shape s;
   s.push(static_cast<int64_t>(kept.size()) / 3);
   s.push(3);
-  Made out{s, DType::i64, std::make_shared<Buffer>(kept.size() * sizeof(int64_t))};
-  if (!kept.empty()) std::memcpy(out.data->data, kept.data(), kept.size() * sizeof(int64_t));
-  return {out};
+  return {Made{s, DType::i64, buffer_of(kept)}};
 }
 
 const OpDef kTable[] = {{"NonMaxSuppression", nullptr, nullptr, non_max_suppression}};

@@ -79,16 +79,10 @@ Sizes sizes_of(Context& c) {
 
 void infer_resize(InferCtx& c) { c.output(0, sizes_of(c).out); }
 
-std::shared_ptr<Buffer> buffer_of(const void* data, size_t bytes) {
-  auto buffer = std::make_shared<Buffer>(bytes);
-  std::memcpy(buffer->data, data, bytes);
-  return buffer;
-}
-
 std::shared_ptr<Buffer> weights_as(const std::vector<double>& weights, bool wide) {
-  if (wide) return buffer_of(weights.data(), weights.size() * sizeof(double));
+  if (wide) return buffer_of(weights);
   const std::vector<float> narrow(weights.begin(), weights.end());
-  return buffer_of(narrow.data(), narrow.size() * sizeof(float));
+  return buffer_of(narrow);
 }
 
 // Conversions to and from the type the sums are made in: float for float32 and the halves, double for the rest.
@@ -164,7 +158,7 @@ class Passes {
     a->chunks = std::min(a->outer, chunks_for(p_, 4 * plan.taps * a->outer * plan.size * a->r.inner));
     from.bind(p_, a->r.in);
     to.bind(p_, a->r.out);
-    p_.bind_packed(a->r.index, buffer_of(plan.index.data(), plan.index.size() * sizeof(int32_t)));
+    p_.bind_packed(a->r.index, buffer_of(plan.index));
     p_.bind_packed(a->r.weights, weights_as(plan.weights, wide_));
   }
 
@@ -196,8 +190,8 @@ class Passes {
     from.bind(p_, a->r.in);
     to.bind(p_, a->r.out);
     p_.bind_scratch(a->scratch, scratch);
-    p_.bind_packed(a->r.rows, buffer_of(rows.index.data(), rows.index.size() * sizeof(int32_t)));
-    p_.bind_packed(a->r.columns, buffer_of(columns.index.data(), columns.index.size() * sizeof(int32_t)));
+    p_.bind_packed(a->r.rows, buffer_of(rows.index));
+    p_.bind_packed(a->r.columns, buffer_of(columns.index));
     p_.bind_packed(a->r.row_weights, weights_as(rows.weights, false));
     p_.bind_packed(a->r.column_weights, weights_as(columns.weights, false));
     return true;
@@ -249,7 +243,7 @@ void emit_outside(PlanCtx& p, int axis, const AxisPlan& plan, uint64_t bits) {
   a->inner = out.size(axis + 1, out.rank);
   a->bits = bits;
   p.bind_out(a->out, 0);
-  p.bind_packed(a->outside, buffer_of(plan.outside.data(), plan.outside.size()));
+  p.bind_packed(a->outside, buffer_of(plan.outside));
 }
 
 void plan_resize(PlanCtx& p) {
