@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, defs, helper
 
 import sardonyx
+from sardonyx.errors import NotSupported
 from sardonyx.ir.schema import schema
 from sardonyx_ep_native import claims, provider  # noqa: F401  provider loads the checks
 
@@ -93,7 +94,24 @@ REFUSED = [
     ("Gelu", [(3,)], 20, {"approximate": "nonsense"}, "approximate='nonsense'"),
     ("QuantizeLinear", [(3,), ()], 23, {"precision": 1 << 40}, f"precision={1 << 40}"),
     ("Range", [(), (), ()], 27, {"stash_type": -1}, "stash_type=-1"),
+    ("Attention", [(1, 2, 3, 4)] * 3, 23, {"qk_matmul_output_mode": 9}, "qk_matmul_output_mode=9"),
+    ("RNN", [(2, 1, 3), (1, 4, 3), (1, 4, 4)], 22, {"clip": float("nan"), "hidden_size": 4}, "clip=nan"),
+    ("Gemm", [(2, 2), (2, 2)], 13, {"alpha": float("inf")}, "alpha=inf is not finite"),
 ]
+
+
+def test_a_negative_width_of_celu_is_left_to_its_body_or_to_others():
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)): of -100 and alpha = -1, minus infinity."""
+    graph = helper.make_graph(
+        [helper.make_node("Celu", ["x"], ["y"], alpha=-1.0)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    session = sardonyx.InferenceSession(model.SerializeToString(), providers=["native", "cpu"])
+    (y,) = session.run(None, {"x": np.float32([-100, -1, 2])})
+    np.testing.assert_allclose(y, np.float32([-np.exp(100.0), 1 - np.e, 2]).clip(-np.inf), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("op", "shapes", "opset", "attrs", "words"), REFUSED, ids=lambda v: v if isinstance(v, str) else "")
@@ -107,3 +125,8 @@ def test_values_that_the_engine_does_not_honour_are_refused(op, shapes, opset, a
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     session = sardonyx.InferenceSession(model.SerializeToString(), providers=["native", "cpu"])
     assert words in session.explain().nodes[0].reasons["native"]
+    options = sardonyx.SessionOptions()
+    options.strict = True
+    with pytest.raises(NotSupported, match=re.escape(words)) as e:
+        sardonyx.InferenceSession(model.SerializeToString(), options, providers=["native"])
+    assert list(e.value.nodes) == ["the_node"]

@@ -110,6 +110,22 @@ def test_a_refused_node_is_offered_again_as_its_function_body(make_model, kernel
     np.testing.assert_allclose(session.run(None, {"x": X})[0], X * np.clip(X / 6 + 0.5, 0, 1), rtol=1e-6)
 
 
+def test_a_body_does_not_stand_for_a_node_with_an_undefined_attribute(make_model, kernel_ep):
+    """The body of Gelu takes whatever is not "tanh" for "none"."""
+    kernel_ep("adder", {"Add": lambda xp, a, b: a + b})
+    options = sardonyx.SessionOptions()
+    options.strict = True
+    for words, op, attrs in (
+        ("its attribute approximate='other' is none of none, tanh", "Gelu", {"approximate": "other"}),
+        ("its attribute stash_type=7 is the number of no floating-point type", "LayerNormalization", {"stash_type": 7}),
+    ):
+        inputs = ["x", "x"] if op == "LayerNormalization" else ["x"]
+        model = make_model([node(op, inputs, ["y"], **attrs)], ["x"], ["y"])
+        with pytest.raises(NotSupported, match=words) as e:
+            sardonyx.InferenceSession(model, options, providers=["adder"])
+        assert list(e.value.nodes) == [f"{op.lower()}_y"]
+
+
 def test_assign_moves_nodes_by_name_or_operator(make_model, kernel_ep):
     kernel_ep("adder", {"Add": lambda xp, a, b: a + b, "Mul": lambda xp, a, b: a * b})
     nodes = [node("Add", ["x", "x"], ["s"]), node("Mul", ["s", "x"], ["t"]), node("Add", ["s", "t"], ["y"])]

@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.errors import NodeError
 from sardonyx.ir.dtypes import FROM_ONNX, is_float
 
-__all__ = ["is_half", "stash_dtype", "widen", "working_dtype"]
+__all__ = ["is_half", "named_dtype", "named_float", "stash_dtype", "widen", "working_dtype"]
 
 _HALVES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 _FLOAT32 = np.dtype(np.float32)
@@ -28,10 +28,22 @@ def working_dtype(dtype: np.dtype) -> np.dtype:
 
 def stash_dtype(stash_type: int) -> np.dtype:
     """The dtype that the attribute `stash_type` of a normalisation names; NodeError if it is no floating-point type."""
-    dtype = FROM_ONNX.get(stash_type)
+    return named_float("stash_type", stash_type)
+
+
+def named_float(attribute: str, code: int) -> np.dtype:
+    """The dtype that an attribute names by its ONNX number; NodeError if it is no floating-point type."""
+    dtype = FROM_ONNX.get(code)
     if dtype is None or not is_float(dtype):
-        raise NodeError(f"stash_type={stash_type} names no floating-point type; use a value of TensorProto.DataType such as 1, float")
+        raise NodeError(f"{attribute}={code} names no floating-point type; use a value of TensorProto.DataType such as 1, float")
     return dtype
+
+
+def named_dtype(attribute: str, code: int) -> np.dtype:
+    """The dtype that an attribute names by its ONNX number; NodeError if it is none."""
+    if code not in FROM_ONNX:
+        raise NodeError(f"{attribute}={code} names no element type; use a value of TensorProto.DataType")
+    return FROM_ONNX[code]
 
 
 def widen(x: Any) -> Any:

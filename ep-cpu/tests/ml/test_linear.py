@@ -79,8 +79,10 @@ def test_classifier_large_logits_neither_overflow_nor_vanish(run):
 
 
 def test_refusals(run):
-    with pytest.raises(InvalidInput, match="3 coefficients"):
-        run("LinearRegressor", X, coefficients=[1.0, 2.0, 3.0])
+    with pytest.raises(InvalidInput, match="3 coefficients and no intercepts"):
+        run("LinearRegressor", X, coefficients=[1.0, 2.0, 3.0], targets=2)
+    with pytest.raises(InvalidInput, match="4 coefficients and 1 intercepts"):
+        run("LinearRegressor", X, coefficients=[1.0, 2.0, 3.0, 4.0], intercepts=[1.0], targets=2)
     with pytest.raises(InvalidInput, match="no class labels"):
         run("LinearClassifier", X, coefficients=[1.0, 2.0])
     with pytest.raises(InvalidInput, match="one score for 3 class labels"):

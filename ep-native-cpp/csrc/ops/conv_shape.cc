@@ -7,6 +7,12 @@ namespace {
 
 int64_t value(const std::vector<int64_t>& list, size_t i, int64_t otherwise) { return list.empty() ? otherwise : list.at(i); }
 
+std::string text(const std::vector<int64_t>& list) {
+  std::string s = "[";
+  for (size_t i = 0; i < list.size(); i++) s += (i ? ", " : "") + std::to_string(list[i]);
+  return s + "]";
+}
+
 void check(const std::vector<int64_t>& list, size_t wanted, const char* name) {
   if (!list.empty() && list.size() != wanted)
     throw OpError(std::string(name) + " has " + std::to_string(list.size()) + " values; these spatial axes take " + std::to_string(wanted));
@@ -37,6 +43,12 @@ void check_auto_pad(const std::string& mode) {
     throw OpError("auto_pad is '" + mode + "'; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
 }
 
+void check_kernel_shape(const Attributes& attrs, const int64_t* kernel, size_t axes) {
+  if (!attrs.has("kernel_shape")) return;
+  const std::vector<int64_t> given = attrs.list("kernel_shape"), real(kernel, kernel + axes);
+  if (given != real) throw OpError("kernel_shape " + text(given) + " differs from the spatial shape " + text(real) + " of W");
+}
+
 Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kernel, bool pool) {
   const int spatial = x.rank - 2;
   if (spatial < 1 || spatial > 3) throw OpError("the input must have 3 to 5 dimensions, not shape " + x.str());
@@ -44,6 +56,7 @@ Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kerne
   const auto given = attrs.list("kernel_shape"), strides = attrs.list("strides"), dilations = attrs.list("dilations"), pads = attrs.list("pads");
   const std::string mode = attrs.gets("auto_pad", "NOTSET");
   check_auto_pad(mode);
+  if (kernel) check_kernel_shape(attrs, kernel, n);
   check(given, n, "kernel_shape");
   if (pool && given.empty()) throw OpError("kernel_shape has no values; a pool takes one per spatial axis");
   check(strides, n, "strides");
@@ -58,7 +71,6 @@ Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kerne
     const size_t k = static_cast<size_t>(i);
     a.in = x[2 + i];
     a.kernel = kernel ? kernel[i] : value(given, k, 1);
-    if (kernel && !given.empty() && given[k] != kernel[i]) throw OpError("kernel_shape differs from the weights' shape");
     a.stride = value(strides, k, 1);
     a.dilation = value(dilations, k, 1);
     if (a.kernel < 1 || a.stride < 1 || a.dilation < 1) throw OpError("kernel, strides and dilations must be positive");

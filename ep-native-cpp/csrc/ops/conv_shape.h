@@ -27,6 +27,9 @@ struct Windows {
 // OpError if it is none of ONNX's.
 void check_auto_pad(const std::string& mode);
 
+// OpError if the attribute kernel_shape is given and is not the size of the kernel that an input gives.
+void check_kernel_shape(const Attributes& attrs, const int64_t* kernel, size_t axes);
+
 // The windows of x under the attributes kernel_shape, strides, dilations, pads, auto_pad and (pools) ceil_mode. `kernel`
 // is the kernel's size where an input gives it, else null. Throws OpError for what does not fit.
 Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kernel, bool pool);

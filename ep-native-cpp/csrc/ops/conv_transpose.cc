@@ -47,6 +47,7 @@ ConvProblem transposed_problem(Context& c) {
   if (c.has(kB) && (c.shape(kB).rank != 1 || c.shape(kB)[0] != p.oc)) throw OpError("the bias must have shape [" + std::to_string(p.oc) + "], not " + c.shape(kB).str());
   const size_t n = static_cast<size_t>(p.w.spatial);
   check_auto_pad(attrs.gets("auto_pad", "NOTSET"));
+  check_kernel_shape(attrs, weights.d + 2, n);
   const auto strides = attrs.list("strides"), dilations = attrs.list("dilations"), pads = attrs.list("pads"), extra = attrs.list("output_padding");
   auto wanted = attrs.list("output_shape");
   if (wanted.size() == n + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 #include <iterator>
 
 #include "ops/table.h"
@@ -101,10 +102,10 @@ void plan_variadic(PlanCtx& p) {
 
 float greatest(DType t) { return t == DType::f16 ? 65504.0f : t == DType::bf16 ? 3.3895314e38f : FLT_MAX; }
 
-// An absent bound is the type's least or greatest finite value.
+// An absent bound is the type's least or greatest finite value. NaN as a bound gives NaN, which the loop named Clip does not.
 void plan_clip(PlanCtx& p) {
   const DType compute = arithmetic(p.dtype(0));
-  auto known = [&](size_t k) { return !p.has(k) || p.is_const(k); };
+  auto known = [&](size_t k) { return !p.has(k) || (p.is_const(k) && !std::isnan(p.numbers(k).at(0))); };
   if (compute == DType::f32 && known(1) && known(2)) {
     Instruction i;
     i.op = "Clip";
@@ -124,6 +125,8 @@ void plan_clip(PlanCtx& p) {
       i.op = "Clip";
       i.p[0] = k == 1 ? -greatest(p.dtype(0)) : -__builtin_inff();
       i.p[1] = k == 1 ? __builtin_inff() : greatest(p.dtype(0));
+    } else if (compute == DType::f64) {
+      i.op = k == 1 ? "AtLeastFinite" : "AtMostFinite";
     } else {
       continue;
     }

@@ -12,7 +12,7 @@ OpFamily tree_ops();
 
 namespace {
 
-// The weights of a linear model, [outputs, features].
+// The weights of a linear model: [outputs, features], the first of the coefficients.
 struct Linear {
   std::vector<double> coefficients, intercepts;
   std::vector<int64_t> labels;
@@ -20,6 +20,10 @@ struct Linear {
   int64_t outputs = 1;
   bool classifies = false;
 };
+
+int64_t outputs_of(const Linear& l, int64_t features) {
+  return l.classifies && static_cast<int64_t>(l.coefficients.size()) == features ? 1 : l.outputs;
+}
 
 const Linear& linear(const Op& op, int64_t features) {
   if (!op.prepared) {
@@ -30,15 +34,14 @@ const Linear& linear(const Op& op, int64_t features) {
     l->classifies = std::string(op.def->name) == "ai.onnx.ml.LinearClassifier";
     l->labels = op.attrs.list("classlabels_ints");
     l->outputs = !l->classifies ? op.attrs.get("targets", 1) : static_cast<int64_t>(l->intercepts.empty() ? l->labels.size() : l->intercepts.size());
-    if (l->classifies && static_cast<int64_t>(l->coefficients.size()) == features) l->outputs = 1;
     op.prepared = l;
   }
   const Linear& l = *static_cast<const Linear*>(op.prepared.get());
-  const int64_t labels = static_cast<int64_t>(l.labels.size());
-  if (static_cast<int64_t>(l.coefficients.size()) != l.outputs * features || (!l.intercepts.empty() && static_cast<int64_t>(l.intercepts.size()) != l.outputs))
-    throw OpError(std::to_string(l.coefficients.size()) + " coefficients do not fit " + std::to_string(l.outputs) + " outputs of rows with " + std::to_string(features) + " features");
-  if (l.classifies && (l.outputs == 1 ? labels > 2 : labels < l.outputs))
-    throw OpError("LinearClassifier has " + std::to_string(l.outputs) + " scores for " + std::to_string(labels) + " class labels");
+  const int64_t labels = static_cast<int64_t>(l.labels.size()), outputs = outputs_of(l, features), biases = static_cast<int64_t>(l.intercepts.size());
+  if (static_cast<int64_t>(l.coefficients.size()) < outputs * features || (biases && biases != outputs))
+    throw OpError(std::to_string(l.coefficients.size()) + " coefficients and " + (biases ? std::to_string(biases) : "no") + " intercepts do not fit " + std::to_string(outputs) + " outputs of rows with " + std::to_string(features) + " features");
+  if (l.classifies && (outputs == 1 ? labels > 2 : labels < outputs))
+    throw OpError("LinearClassifier has " + std::to_string(outputs) + " scores for " + std::to_string(labels) + " class labels");
   return l;
 }
 
@@ -57,7 +60,7 @@ struct LinearArgs {
   int64_t* labels;  // may be null
   double* scores;   // working memory for one row
   const Linear* l;
-  int64_t rows, features, columns;
+  int64_t rows, features, outputs, columns;
 };
 
 template <typename T>
@@ -67,29 +70,29 @@ void linear_step(const void* args, Runtime&) {
   for (int64_t r = 0; r < a.rows; r++) {
     const T* x = reinterpret_cast<const T*>(a.x) + r * a.features;
     double* s = a.scores;
-    for (int64_t o = 0; o < l.outputs; o++) {
+    for (int64_t o = 0; o < a.outputs; o++) {
       const double* w = l.coefficients.data() + o * a.features;
       s[o] = l.intercepts.empty() ? 0 : l.intercepts[static_cast<size_t>(o)];
       for (int64_t i = 0; i < a.features; i++) s[o] += w[i] * static_cast<double>(x[i]);
     }
     int64_t label = 0;
-    if (l.classifies && l.outputs == 1) {
+    if (l.classifies && a.outputs == 1) {
       const size_t positive = s[0] > 0;
       label = l.labels.size() == 2 ? l.labels[positive] : static_cast<int64_t>(positive);
     } else if (l.classifies) {
-      label = l.labels[static_cast<size_t>(std::max_element(s, s + l.outputs) - s)];
+      label = l.labels[static_cast<size_t>(std::max_element(s, s + a.outputs) - s)];
     }
     if (a.labels) a.labels[r] = label;
     if (!a.y) continue;
-    if (l.classifies && l.outputs == 1 && l.labels.size() == 2)
+    if (l.classifies && a.outputs == 1 && l.labels.size() == 2)
       two_columns(l.transform, s[0], true, s);
     else
-      post_transform(l.transform, s, l.outputs);
+      post_transform(l.transform, s, a.outputs);
     for (int64_t o = 0; o < a.columns; o++) a.y[r * a.columns + o] = static_cast<float>(s[o]);
   }
 }
 
-int64_t columns_of(const Linear& l) { return l.classifies && l.outputs == 1 && l.labels.size() == 2 ? 2 : l.outputs; }
+int64_t columns_of(const Linear& l, int64_t outputs) { return l.classifies && outputs == 1 && l.labels.size() == 2 ? 2 : outputs; }
 
 void infer_linear(InferCtx& c) {
   const Rows rows = rows_of(c.shape(0));
@@ -97,7 +100,7 @@ void infer_linear(InferCtx& c) {
   Shape labels, scores;
   labels.push(rows.count);
   scores.push(rows.count);
-  scores.push(columns_of(l));
+  scores.push(columns_of(l, outputs_of(l, rows.width)));
   if (l.classifies) c.output(0, labels);
   c.output(l.classifies ? 1 : 0, scores);
 }
@@ -116,12 +119,14 @@ StepFn with_feature(DType t, F&& f) {
 void plan_linear(PlanCtx& p) {
   const Rows rows = rows_of(p.shape(0));
   const Linear& l = linear(p.op, rows.width);
-  const size_t scratch = p.scratch(static_cast<size_t>(l.outputs + 1) * sizeof(double)), y = l.classifies ? 1 : 0;
+  const int64_t outputs = outputs_of(l, rows.width);
+  const size_t scratch = p.scratch(static_cast<size_t>(outputs + 1) * sizeof(double)), y = l.classifies ? 1 : 0;
   auto* a = p.emit<LinearArgs>(with_feature(p.dtype(0), [](auto t) -> StepFn { return linear_step<decltype(t)>; }));
   a->l = &l;
   a->rows = rows.count;
   a->features = rows.width;
-  a->columns = columns_of(l);
+  a->outputs = outputs;
+  a->columns = columns_of(l, outputs);
   p.bind_in(a->x, 0);
   p.bind_scratch(a->scores, scratch);
   if (l.classifies && p.has_out(0)) p.bind_out(a->labels, 0);

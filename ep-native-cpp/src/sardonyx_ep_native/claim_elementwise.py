@@ -26,7 +26,7 @@ _TYPES: dict[str, tuple[int, tuple[np.dtype, ...]]] = {
     **dict.fromkeys(("Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "IsNaN"), (1, _DOUBLE)),
     **dict.fromkeys(("Sigmoid", "Tanh", "Erf", "Sin", "Cos"), (1, _DOUBLE)),
     **dict.fromkeys(("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"), (1, _FLOATS)),
-    **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Shrink"), (1, _FLOATS)),
+    **dict.fromkeys(("LeakyRelu", "Elu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Shrink"), (1, _FLOATS)),
     **dict.fromkeys(("Softplus", "Softsign", "Mish", "Swish", "SwiGLU"), (1, _FLOATS)),
     "Equal": (7, (*_NUMBERS, *_BOOL)),
     "Not": (1, _BOOL),
@@ -99,6 +99,12 @@ def bit_shift(node: Node) -> str | None:
 def where(node: Node) -> str | None:
     """Any type that the engine holds."""
     return _ranks(node)
+
+
+@add("Celu", since=12)
+def celu(node: Node) -> str | None:
+    """Of no negative width, for which the exponent would be positive."""
+    return _check(_FLOATS)(node) or (f"its attribute alpha={node.attrs['alpha']} is negative" if node.attrs.get("alpha", 1.0) < 0 else None)
 
 
 @add("Gelu", since=20)

@@ -22,6 +22,8 @@ def recurrent(node: Node) -> str | None:
     count = _DIRECTIONS.get(str(node.attrs.get("direction", "forward")).lower())
     if count is None:
         return f"its direction is {node.attrs['direction']!r}"
+    if not node.attrs.get("clip", 0.0) >= 0:
+        return f"its attribute clip={node.attrs['clip']} bounds nothing"
     names = [str(n).lower() for n in node.attrs.get("activations") or ()]
     if unknown := [n for n in names if n not in _FUNCTIONS]:
         return f"the engine has no activation {unknown[0]!r}"

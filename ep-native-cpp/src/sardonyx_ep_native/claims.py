@@ -6,6 +6,7 @@ constants; shapes may be unknown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ from sardonyx.ir.dtypes import FROM_ONNX, dtype_name, from_name
 from sardonyx.ir.graph import Node, Value
 from sardonyx_ep_native import _native
 
-__all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "NARROW", "add", "dtypes", "named_dtype", "one_of", "refusal"]
+__all__ = ["CHECKS", "DTYPES", "F32", "FLOATS", "HALF", "INTS", "NARROW", "add", "dtypes", "finite", "named_dtype", "one_of", "refusal"]
 
 MAX_RANK = _native.max_rank
 Check = Callable[[Node], str | None]
@@ -73,6 +74,15 @@ def one_of(node: Node, attribute: str, default: str, allowed: tuple[str, ...]) -
     """A reason if a text attribute has a value that the engine does not know."""
     value = node.attrs.get(attribute, default)
     return None if value in allowed else f"its attribute {attribute}={value!r} is none of {', '.join(allowed)}"
+
+
+def finite(node: Node, *attributes: str) -> str | None:
+    """A reason if one of the named attributes is given and infinite or NaN."""
+    for name in attributes:
+        value = node.attrs.get(name)
+        if value is not None and not math.isfinite(value):
+            return f"its attribute {name}={value} is not finite"
+    return None
 
 
 def refusal(node: Node) -> str | None:

@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import AttributeProto, helper
+
+from sardonyx.errors import SardonyxError
+from sardonyx_conformance.cases.build import model_of, value_info
 
 RNG = np.random.default_rng(0)
 
@@ -142,3 +146,32 @@ def test_no_input_channels(run_op: Any, op: str) -> None:
     y = run_op(op, np.ones((2, 0, 4, 4), np.float32), w, bias)
     size = 3 if op == "Conv" else 5
     np.testing.assert_array_equal(y, np.broadcast_to(bias[:, None, None], (2, 20, size, size)))
+
+
+@pytest.mark.parametrize("kernel_shape", [[3], [2, 2], [5, 5], [3, 3, 3], [0, 0]])
+def test_a_kernel_shape_that_is_not_the_weights(run_op: Any, kernel_shape: list[int]) -> None:
+    """An error that names the attribute, in whatever works with windows of weights."""
+    x, w, one, zero = np.ones((1, 4, 6, 6), np.float32), np.ones((4, 4, 3, 3), np.float32), np.float32(1), np.uint8(0)
+    run_op.fails("Conv", x, w, kernel_shape=kernel_shape, match="kernel_shape")
+    run_op.fails("ConvTranspose", x, w, kernel_shape=kernel_shape, match="kernel_shape")
+    run_op.fails("ConvInteger", x.astype(np.uint8), w.astype(np.uint8), kernel_shape=kernel_shape, match="kernel_shape")
+    quantized = (x.astype(np.uint8), one, zero, w.astype(np.uint8), one, zero, one, zero)
+    run_op.fails("QLinearConv", *quantized, kernel_shape=kernel_shape, match="kernel_shape")
+
+
+@pytest.mark.parametrize("kernel_shape", [[3], [2, 2], [3, 3, 3]])
+def test_a_kernel_shape_that_is_not_the_deformed_weights(run_op: Any, kernel_shape: list[int]) -> None:
+    """The same for windows that offsets deform."""
+    x, w, offsets = np.ones((1, 4, 6, 6), np.float32), np.ones((4, 4, 3, 3), np.float32), np.zeros((1, 18, 4, 4), np.float32)
+    run_op.fails("DeformConv", x, w, offsets, kernel_shape=kernel_shape, match="kernel_shape")
+
+
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose", "MaxPool", "AveragePool"])
+def test_an_empty_kernel_shape(target: Any, variant: str, op: str) -> None:
+    """It gives no size: an error, not the size of the weights."""
+    x, w = np.ones((1, 4, 6, 6), np.float32), np.ones((4, 4, 3, 3), np.float32)
+    feeds = {"x": x} if "Pool" in op else {"x": x, "w": w}
+    node = helper.make_node(op, list(feeds), ["y"], name="the_node")
+    node.attribute.add(name="kernel_shape", type=AttributeProto.INTS)
+    with pytest.raises(SardonyxError, match="kernel_shape"):
+        target.run(model_of([node], [value_info(name, value) for name, value in feeds.items()], ["y"], opset=22), feeds, variant)

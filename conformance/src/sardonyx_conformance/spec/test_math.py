@@ -139,7 +139,7 @@ def test_clip_one_side(run_op: Any, dtype: Any) -> None:
     assert run_op("Clip", x).tolist() == [0, 50, 100]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_clip_of_infinity(run_op: Any, dtype: Any) -> None:
     """An absent bound is the type's least or greatest finite value (the operator's text and onnxruntime; its function body leaves
     infinity, and a provider may expand that)."""
@@ -147,6 +147,54 @@ def test_clip_of_infinity(run_op: Any, dtype: Any) -> None:
     assert run_op("Clip", x).tolist() == [limits.min, limits.max, 1]
     assert run_op("Clip", x, zero).tolist() == [0, limits.max, 1]
     assert run_op("Clip", x, None, zero).tolist() == [limits.min, 0, 0]
+    assert run_op("Clip", x, np.array(np.inf, dtype)).tolist() == [limits.max] * 3
+    assert run_op("Clip", x, np.array(-np.inf, dtype), np.array(np.inf, dtype)).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_clip_to_nan(run_op: Any, dtype: Any) -> None:
+    """A bound that is NaN gives NaN, constant or not: min(max(x, low), high)."""
+    x, nan, zero = np.array([-np.inf, np.inf, 1], dtype), np.array(np.nan, dtype), np.array(0, dtype)
+    for bounds in ((nan,), (nan, zero), (None, nan), (zero, nan)):
+        assert np.isnan(run_op("Clip", x, *bounds)).all()
+    if dtype != np.float64:
+        assert np.isnan(run_op("Clip", x, opset=6, min=0.0, max=float("nan"))).all()
+
+
+SIGNS = np.array([-3.0, -0.5, 0.0, 0.5, 2.0, np.inf])
+UNITS = {
+    "Elu": ("alpha", lambda x, a: np.where(x < 0, a * np.expm1(x), x)),
+    "Selu": ("alpha", lambda x, a: 1.05 * np.where(x < 0, a * np.expm1(x), x)),
+    "LeakyRelu": ("alpha", lambda x, a: np.where(x < 0, a * x, x)),
+    "ThresholdedRelu": ("alpha", lambda x, a: np.where(x > a, x, 0)),
+    "HardSigmoid": ("alpha", lambda x, a: np.minimum(np.maximum(a * x + 0.5, 0), 1)),
+    "Shrink": ("lambd", lambda x, a: np.where(np.abs(x) > a, x, 0)),
+    "Swish": ("alpha", lambda x, a: x / (1 + np.exp(-a * x))),
+}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("op", UNITS)
+def test_activations_with_a_parameter_that_is_no_number(run_op: Any, op: str, value: float) -> None:
+    """They touch what the formula says they touch: a slope of negative numbers leaves positive ones alone."""
+    name, formula = UNITS[op]
+    with np.errstate(all="ignore"):
+        want = formula(SIGNS, value)
+    gamma = {"gamma": 1.05} if op == "Selu" else {}
+    np.testing.assert_allclose(run_op(op, SIGNS.astype(np.float32), **{name: value}, **gamma), want, rtol=1e-5)
+
+
+def test_celu_of_width_zero(run_op: Any) -> None:
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)), where 0 times infinity is NaN."""
+    y = run_op("Celu", np.array([-3.0, -0.5, 0.5], np.float32), alpha=0.0)
+    assert y[:2].tolist() == [0, 0]
+    assert np.isnan(y[2])
+
+
+def test_gemm_with_an_infinite_factor(run_op: Any) -> None:
+    """alpha multiplies the product, in which no element is 0."""
+    a, b = np.array([[0.0, 1.0]], np.float32), np.array([[1.0], [2.0]], np.float32)
+    assert run_op("Gemm", a, b, alpha=np.inf).tolist() == [[np.inf]]
 
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])

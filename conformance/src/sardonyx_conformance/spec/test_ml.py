@@ -82,6 +82,17 @@ def test_linear_classifier(run_op: Any, post: str) -> None:
     np.testing.assert_allclose(y, scores, rtol=1e-5, atol=1e-6)
 
 
+def test_linear_models_with_more_coefficients_than_the_rows_need(run_op: Any) -> None:
+    """The first outputs x features of them are the weights, as in onnxruntime (its own sample logreg_iris.onnx is of this kind)."""
+    w, b = [0.5, -1.0, 2.0, 1.0, 0.0, -0.5, -1.0, 1.0, 1.0, 4.0, 5.0, 6.0], [0.25, -1.0, 0.5]
+    scores = X.astype(np.float64) @ np.reshape(w[:9], (3, 3)).T + b
+    y = run_op("LinearRegressor", X, domain=ML, coefficients=w, intercepts=b, targets=3)
+    np.testing.assert_allclose(y, scores, rtol=1e-5, atol=1e-6)
+    label, y = run_op("LinearClassifier", X, outputs=2, domain=ML, coefficients=w, intercepts=b, classlabels_ints=[7, 8, 9])
+    np.testing.assert_array_equal(label, np.array([7, 8, 9])[scores.argmax(1)])
+    np.testing.assert_allclose(y, scores, rtol=1e-5, atol=1e-6)
+
+
 def test_svm_regressor(run_op: Any) -> None:
     """The sum over support vectors of coefficient times exp(-gamma |x - v|^2), plus rho."""
     vectors, c, rho, gamma = np.array([[1.0, 0, 0], [0, 1.0, -1]], np.float32), [0.5, -2.0], 0.25, 0.3

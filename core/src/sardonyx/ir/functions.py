@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sardonyx.errors import SardonyxError
+from sardonyx.ir.attribute_values import undefined_attribute
 from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer import infer_missing
@@ -19,7 +20,8 @@ __all__ = ["body_of", "drop_unused", "expand", "replacement"]
 
 
 def body_of(node: Node, opset: int | None = None) -> Graph | None:
-    """The function body of a node as a graph of its own, or None if its operator has none (or none for these types).
+    """The function body of a node as a graph of its own, or None if its operator has none (or none for these types), or if
+    an attribute has a value that the operator does not define.
 
     The graph's inputs and outputs stand for those that the node has, in order, absent ones left out; constants stay
     constants, values that a body of the node captures are the same objects (so `remove` the nodes of a graph that is not
@@ -35,7 +37,7 @@ def body_of(node: Node, opset: int | None = None) -> Graph | None:
 def expand(node: Node, opset: int | None = None) -> list[Node] | None:
     """Replace a node in its graph by its function body: returns the new nodes, which give the node's own outputs.
 
-    None, and nothing changed, if the operator has no body (or none for these types). See body_of.
+    None, and nothing changed, if the operator has no body (or none for these types and attributes). See body_of.
     """
     graph = node.graph
     nodes = replacement(node, opset)
@@ -91,6 +93,8 @@ def _function(node: Node, names: Names, opset: int | None) -> Any:
     import onnx
     from onnx import defs
 
+    if undefined_attribute(node) is not None:
+        return None
     limit = min(opset or KNOWN.get(node.domain, 0), KNOWN.get(node.domain, 0))
     try:
         s: Any = defs.get_schema(node.op, node.since, node.domain)

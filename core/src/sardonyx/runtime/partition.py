@@ -8,6 +8,7 @@ from sardonyx.ep.claims import claim_node
 from sardonyx.ep.provider import Claim, Provider
 from sardonyx.ep.shape_kernels import shape_kernels
 from sardonyx.errors import NotSupported
+from sardonyx.ir.attribute_values import undefined_attribute
 from sardonyx.ir.chain import EXPECT
 from sardonyx.ir.dtypes import STRING
 from sardonyx.ir.graph import Graph, Node, Value
@@ -50,7 +51,7 @@ def assign(
     wishes: dict[str, str] | None = None,
 ) -> Assignment:
     """Assign every node of `graph` (bodies are assigned when their own plan is made). The graph may change: a node that
-    nobody claims is replaced by its operator's function body.
+    nobody claims is replaced by its operator's function body, unless its attributes have values that ONNX does not define.
 
     `forced` holds refusals by node and provider (from CompileRefused); `wishes` maps a node, an origin or an operator to
     the provider it should run on. Raises NotSupported naming every node that nobody takes, with the reasons.
@@ -219,6 +220,9 @@ def _complaint(nodes: list[Node], providers: list[Provider], result: Assignment)
         lines.append(f"  {node.name!r} ({node.title}-{node.since}; {types})")
         reasons = result.refusals.get(node.name, {})
         lines += [f"    {ep}: {reason}" for ep, reason in reasons.items()]
+        undefined = undefined_attribute(node)
+        if undefined is not None and undefined not in reasons.values():
+            lines.append(f"    {undefined}")
         if schema(node.domain, node.op, node.since) is None and not any(p.partial and p.name in reasons for p in providers):
             lines.append(f"    ONNX does not define {node.title}: {REGISTER.format(node.domain, node.op)}")
     if len(nodes) > 20:

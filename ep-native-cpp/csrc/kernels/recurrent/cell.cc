@@ -12,7 +12,7 @@ __attribute__((noinline)) vf gate_other(const GateFn& f, vf x) {
     case Gate::relu: return vmax_keep(x, vf{});
     case Gate::affine: return x * f.alpha + f.beta;
     case Gate::leaky_relu: return select(x < 0.0f, x * f.alpha, x);
-    case Gate::thresholded_relu: return select(x < f.alpha, vf{}, x);
+    case Gate::thresholded_relu: return keep_if(x >= f.alpha, x);
     case Gate::scaled_tanh: return f.alpha * vtanh(x * f.beta);
     case Gate::hard_sigmoid: return vclip(x * f.alpha + f.beta, 0.0f, 1.0f);
     case Gate::elu: return select(x < 0.0f, f.alpha * vexpm1_negative(x), x);

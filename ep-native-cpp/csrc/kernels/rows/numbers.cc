@@ -176,6 +176,8 @@ double round(double a) { return __builtin_rint(a); }
 double sigmoid(double a) { return 1 / (1 + __builtin_exp(-a)); }
 double tanh(double a) { return __builtin_tanh(a); }
 double erf(double a) { return __builtin_erf(a); }
+double at_least_finite(double a) { return a < -__DBL_MAX__ ? -__DBL_MAX__ : a; }
+double at_most_finite(double a) { return a > __DBL_MAX__ ? __DBL_MAX__ : a; }
 double sin(double a) { return __builtin_sin(a); }
 double cos(double a) { return __builtin_cos(a); }
 double power(double a, double b) { return __builtin_pow(a, b); }
@@ -291,6 +293,7 @@ Loop real(const char* op) {
       {"Log", map1<double, double, log>},               {"Floor", map1<double, double, floor>}, {"Ceil", map1<double, double, ceil>},
       {"Round", map1<double, double, round>},           {"Tanh", map1<double, double, tanh>},   {"Sigmoid", map1<double, double, sigmoid>},
       {"Erf", map1<double, double, erf>},               {"Sin", map1<double, double, sin>},     {"Cos", map1<double, double, cos>},
+      {"AtLeastFinite", map1<double, double, at_least_finite>}, {"AtMostFinite", map1<double, double, at_most_finite>},
       {"Pow", map2<double, double, power>},             {"IsInf", is_inf<double>},              {"IsNaN", map1<bool, double, is_nan<double>>},
   };
   if (Loop l = FIND(kTable, op)) return l;

@@ -80,7 +80,9 @@ def _steps(node: Node) -> list[_Step]:
         return [_Step(node.op, (first,), (numbers[0], numbers[1] if len(numbers) > 1 else 0.0))]
     if node.op == "Clip":
         low, high = (otherwise if v is None else scalar(v) for v, otherwise in ((node.input(1), -_FLOAT_MAX), (node.input(2), _FLOAT_MAX)))
-        return [] if low is None or high is None else [_Step("Clip", (first,), (float(low), float(high)))]
+        return (
+            [] if low is None or high is None or np.isnan(low) or np.isnan(high) else [_Step("Clip", (first,), (float(low), float(high)))]
+        )
     if node.op == "Pow":
         loop = _POWERS.get(float(power)) if (power := scalar(inputs[1])) is not None else None
         return [] if loop is None else [_Step(loop, (first,))]

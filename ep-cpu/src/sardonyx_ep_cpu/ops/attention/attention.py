@@ -7,7 +7,6 @@ from typing import Any
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-from sardonyx.ir.dtypes import from_onnx
 from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.attention.core import (
     attend,
@@ -19,7 +18,7 @@ from sardonyx_ep_cpu.ops.attention.core import (
     visible,
     weighted_values,
 )
-from sardonyx_ep_cpu.precision import widen
+from sardonyx_ep_cpu.precision import named_float, widen
 
 ops = KernelSet()
 
@@ -81,8 +80,8 @@ def attention(
     if mask is not None:
         mask = _padded(xp, mask if mask.dtype == bool else mask.astype(wide_q.dtype, copy=False), keys)
     softmax_dtype = None
-    if softmax_precision is not None and from_onnx(softmax_precision).itemsize > wide_q.dtype.itemsize:
-        softmax_dtype = from_onnx(softmax_precision)
+    if softmax_precision and (named := named_float("softmax_precision", softmax_precision)).itemsize > wide_q.dtype.itemsize:
+        softmax_dtype = named
     window: dict[str, Any] = {"causal": bool(is_causal), "left": left_window_size, "right": right_window_size}
     common: dict[str, Any] = {"scale": scale, "softcap": softcap, "softmax_dtype": softmax_dtype}
 

@@ -136,16 +136,22 @@ def celu(xp, x, *, alpha=1.0):
 def _exponential_unit(xp, x, gain, alpha, width):
     """gain (max(x, 0) + alpha (exp(v) - 1)) with v = min(x, 0) / width, by exp(v) - 1 = tanh(v / 2) (exp(v) + 1)."""
 
+    narrowing = 0.5 / width if width else math.copysign(math.inf, width)
+    keeps_zero = math.isfinite(alpha) or width != 1  # else alpha times the 0 that stands for x above 0 is NaN
+
     def chain(xp, x, y):
         xp.minimum(x, 0, out=y)
-        y *= 0.5 / width
+        y *= narrowing
         power = y * 2
         xp.exp(power, out=power)
         power += 1
         xp.tanh(y, out=y)
         y *= power
         y *= alpha
-        y += xp.maximum(x, 0)
+        if keeps_zero:
+            y += xp.maximum(x, 0)
+        else:
+            xp.copyto(y, x, where=~(x < 0))
         if gain != 1:
             y *= gain
 

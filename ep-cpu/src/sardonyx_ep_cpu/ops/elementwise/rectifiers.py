@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shape_kernels.cast import convert
 from sardonyx.errors import NodeError
@@ -20,7 +22,7 @@ def relu(xp, x):
 @ops.add("LeakyRelu", since=6)
 def leaky_relu(xp, x, *, alpha=0.009999999776482582):
     """x above 0, alpha x below."""
-    if alpha == 0 or alpha != alpha:  # of inf the product is NaN
+    if alpha == 0 or not math.isfinite(alpha):  # of inf, or with it, the product may be NaN
         return xp.where(x < 0, x * x.dtype.type(alpha), x)
     pick = xp.maximum if alpha <= 1 else xp.minimum
 

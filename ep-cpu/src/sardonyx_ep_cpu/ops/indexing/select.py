@@ -7,8 +7,7 @@ import numpy as np
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import normalize_axis
 from sardonyx.errors import NodeError
-from sardonyx.ir.dtypes import from_onnx
-from sardonyx_ep_cpu.precision import widen
+from sardonyx_ep_cpu.precision import named_dtype, widen
 
 __all__ = ["ops", "trilu", "unique_flat"]
 
@@ -77,7 +76,7 @@ def eye_like(xp, input, *, dtype=None, k=0):
     if input.ndim != 2:
         raise NodeError(f"EyeLike needs rank 2, not shape {input.shape}")
     rows, columns = input.shape
-    output = xp.zeros((rows, columns), input.dtype if dtype is None else from_onnx(dtype))
+    output = xp.zeros((rows, columns), input.dtype if dtype is None else named_dtype("dtype", dtype))
     k = max(-rows, min(k, columns))
     i = xp.arange(max(0, -k), min(rows, columns - k))
     output[i, i + k] = 1

@@ -23,14 +23,15 @@ def _weights(attrs: dict[str, Any]) -> Weights:
 
 
 def _scores(xp: Any, x: np.ndarray, weights: Weights, outputs: int) -> np.ndarray:
-    """x @ coefficients.T + intercepts: [N, outputs], in the precision of x."""
+    """x @ coefficients.T + intercepts: [N, outputs], in the precision of x. Coefficients beyond outputs * features are not read."""
     coefficients, intercepts = weights
-    if coefficients.size != outputs * x.shape[1] or (intercepts is not None and intercepts.size != outputs):
+    needed = outputs * x.shape[1]
+    if coefficients.size < needed or (intercepts is not None and intercepts.size != outputs):
         biases = "no" if intercepts is None else intercepts.size
         raise InvalidInput(
             f"{coefficients.size} coefficients and {biases} intercepts do not fit {outputs} outputs of rows with {x.shape[1]} features"
         )
-    scores = x @ coefficients.reshape(outputs, x.shape[1]).T.astype(x.dtype, copy=False)
+    scores = x @ coefficients[:needed].reshape(outputs, x.shape[1]).T.astype(x.dtype, copy=False)
     if intercepts is not None:
         scores += intercepts
     return scores

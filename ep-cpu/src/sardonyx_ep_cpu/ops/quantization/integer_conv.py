@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx_ep_cpu.ops.quantization.integer_product import LARGEST_BYTE, pieces, shifted
-from sardonyx_ep_cpu.ops.spatial.conv_nd import ConvWeights, conv_nd, prepare_weights
+from sardonyx_ep_cpu.ops.spatial.conv_nd import ConvWeights, conv_nd, pack_weights
 
 __all__ = ["EXACT", "IntegerKernel", "integer_conv", "kernel_of", "prepare_kernel"]
 
@@ -53,7 +53,7 @@ def _kernel(xp, w, zero, group):
     largest = max(float(xp.max(sums[cut].sum(axis=0), initial=0)) for cut in cuts)
     if largest * LARGEST_BYTE >= EXACT:
         cuts, real = [slice(0, w.shape[1])], real.astype(xp.float64)
-    parts = [(real[:, cut], prepare_weights(xp, real[:, cut], group)) for cut in cuts]
+    parts = [(real[:, cut], pack_weights(xp, real[:, cut], group)) for cut in cuts]
     return IntegerKernel(cuts, parts, zero is not None)
 
 

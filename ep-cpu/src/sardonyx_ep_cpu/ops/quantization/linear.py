@@ -8,9 +8,10 @@ import numpy as np
 
 from sardonyx.ep import KernelSet
 from sardonyx.errors import NodeError
-from sardonyx.ir.dtypes import FROM_ONNX, dtype_name
+from sardonyx.ir.dtypes import dtype_name
 from sardonyx_ep_cpu.ops.quantization.granularity import spread
 from sardonyx_ep_cpu.ops.quantization.rounding import dequantize, quantize
+from sardonyx_ep_cpu.precision import named_dtype, named_float
 
 __all__ = ["dequantize_tensor", "ops", "quantize_tensor"]
 
@@ -52,13 +53,13 @@ def quantize_tensor(
     xp: Any, x: Any, scale: Any, zero: Any, axis: int = 1, saturate: int = 1, block_size: int = 0, output_dtype: int = 0, precision: int = 0
 ) -> Any:
     """QuantizeLinear in its newest form."""
-    dtype = FROM_ONNX[output_dtype] if output_dtype else np.dtype(np.uint8)
+    dtype = named_dtype("output_dtype", output_dtype) if output_dtype else np.dtype(np.uint8)
     if zero is not None:
         if output_dtype and zero.dtype != dtype:
             raise NodeError(f"output_dtype is {dtype_name(dtype)}, but the zero point is {dtype_name(zero.dtype)}")
         dtype = zero.dtype
     view, scale, zero = spread(xp, x.shape, scale, zero, axis, block_size)
-    result = quantize(xp, x.reshape(view), scale, zero, dtype, bool(saturate), FROM_ONNX[precision] if precision else None)
+    result = quantize(xp, x.reshape(view), scale, zero, dtype, bool(saturate), named_float("precision", precision) if precision else None)
     return result.reshape(x.shape)
 
 
@@ -94,6 +95,6 @@ def dequantize_linear_23(xp, x, x_scale, x_zero_point=None, *, axis=1, block_siz
 
 def dequantize_tensor(xp: Any, x: Any, scale: Any, zero: Any = None, axis: int = 1, block_size: int = 0, output_dtype: int = 0) -> Any:
     """DequantizeLinear in its newest form."""
-    dtype = FROM_ONNX[output_dtype] if output_dtype else scale.dtype
+    dtype = named_dtype("output_dtype", output_dtype) if output_dtype else scale.dtype
     view, scale, zero = spread(xp, x.shape, scale, zero, axis, block_size)
     return dequantize(xp, x.reshape(view), scale, zero, dtype).reshape(x.shape)

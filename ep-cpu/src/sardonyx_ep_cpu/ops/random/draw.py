@@ -11,7 +11,7 @@ import numpy as np
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError
-from sardonyx.ir.dtypes import from_onnx
+from sardonyx_ep_cpu.precision import named_dtype
 
 __all__ = ["generator", "ops"]
 
@@ -39,32 +39,32 @@ def _uniform(xp, shape, dtype, low, high, seed, rng):
 @ops.add("RandomNormal")
 def random_normal(xp, *, shape, dtype=1, mean=0.0, scale=1.0, seed=None, rng=None):
     """Normally distributed numbers with the given mean and standard deviation."""
-    return _normal(xp, shape, from_onnx(dtype), mean, scale, seed, rng)
+    return _normal(xp, shape, named_dtype("dtype", dtype), mean, scale, seed, rng)
 
 
 @ops.add("RandomUniform")
 def random_uniform(xp, *, shape, dtype=1, high=1.0, low=0.0, seed=None, rng=None):
     """Numbers uniformly distributed between `low` and `high`."""
-    return _uniform(xp, shape, from_onnx(dtype), low, high, seed, rng)
+    return _uniform(xp, shape, named_dtype("dtype", dtype), low, high, seed, rng)
 
 
 @ops.add("RandomNormalLike")
 def random_normal_like(xp, input, *, dtype=None, mean=0.0, scale=1.0, seed=None, rng=None):
     """As RandomNormal with the shape of `input` and, unless given, its dtype."""
-    return _normal(xp, input.shape, input.dtype if dtype is None else from_onnx(dtype), mean, scale, seed, rng)
+    return _normal(xp, input.shape, input.dtype if dtype is None else named_dtype("dtype", dtype), mean, scale, seed, rng)
 
 
 @ops.add("RandomUniformLike")
 def random_uniform_like(xp, input, *, dtype=None, high=1.0, low=0.0, seed=None, rng=None):
     """As RandomUniform with the shape of `input` and, unless given, its dtype."""
-    return _uniform(xp, input.shape, input.dtype if dtype is None else from_onnx(dtype), low, high, seed, rng)
+    return _uniform(xp, input.shape, input.dtype if dtype is None else named_dtype("dtype", dtype), low, high, seed, rng)
 
 
 @ops.add("Bernoulli", since=15)
 def bernoulli(xp, input, *, dtype=None, seed=None, rng=None):
     """1 with the probability that `input` holds, else 0; dtype of `input` unless given."""
     drawn = xp.asarray(generator(seed, rng).random(input.shape)) < input.astype(np.float64)
-    return xp.asarray(drawn).astype(input.dtype if dtype is None else from_onnx(dtype))
+    return xp.asarray(drawn).astype(input.dtype if dtype is None else named_dtype("dtype", dtype))
 
 
 @ops.add("Multinomial", since=7)
@@ -79,4 +79,4 @@ def multinomial(xp, input, *, dtype=6, sample_size=1, seed=None, rng=None):
     draws = xp.asarray(generator(seed, rng).random((len(weights), sample_size))) * bounds[:, -1:]
     last = weights.shape[1] - 1 - xp.argmax(weights[:, ::-1] > 0, axis=1)
     picked = [xp.minimum(xp.searchsorted(row, draw, side="right"), end) for row, draw, end in zip(bounds, draws, last, strict=True)]
-    return xp.stack(picked).astype(from_onnx(dtype))
+    return xp.stack(picked).astype(named_dtype("dtype", dtype))

@@ -8,7 +8,7 @@ from sardonyx.ep import KernelSet
 from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.recurrent.activations import Activation, make_activations
-from sardonyx_ep_cpu.ops.recurrent.sequence import direction_count, initial_state, project, run_directions, run_steps
+from sardonyx_ep_cpu.ops.recurrent.sequence import check_clip, direction_count, initial_state, project, run_directions, run_steps
 from sardonyx_ep_cpu.precision import widen
 
 ops = KernelSet()
@@ -38,6 +38,7 @@ def gru(
     x (time, batch, size), w (directions, 3 * hidden, size), r (directions, 3 * hidden, hidden), b (directions, 6 * hidden);
     with layout 1 batch comes before time and before directions. Half precision is computed in float32.
     """
+    check_clip(clip)
     directions = direction_count(direction, w, r, hidden_size, 3)
     hidden = r.shape[2]
     inputs = widen(x.swapaxes(0, 1) if layout else x)

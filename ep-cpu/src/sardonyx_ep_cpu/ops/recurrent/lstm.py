@@ -10,7 +10,7 @@ from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.older import older
 from sardonyx_ep_cpu.ops.matrix.product import product
 from sardonyx_ep_cpu.ops.recurrent.activations import Activation, make_activations
-from sardonyx_ep_cpu.ops.recurrent.sequence import direction_count, initial_state, project, run_directions, run_steps
+from sardonyx_ep_cpu.ops.recurrent.sequence import check_clip, direction_count, initial_state, project, run_directions, run_steps
 from sardonyx_ep_cpu.precision import widen
 
 __all__ = ["lstm_layer", "lstm_step"]
@@ -138,6 +138,7 @@ def lstm(
     p (directions, 3 * hidden); with layout 1 batch comes before time and before directions. Half precision is computed in
     float32.
     """
+    check_clip(clip)
     directions = direction_count(direction, w, r, hidden_size, 4)
     hidden = r.shape[2]
     wide_w, wide_r = widen(w), widen(r)

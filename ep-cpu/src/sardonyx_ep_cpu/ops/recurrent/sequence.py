@@ -8,7 +8,7 @@ from typing import Any
 from sardonyx.errors import NodeError
 from sardonyx_ep_cpu.ops.matrix.product import product
 
-__all__ = ["Steps", "direction_count", "initial_state", "project", "run_directions", "run_steps"]
+__all__ = ["Steps", "check_clip", "direction_count", "initial_state", "project", "run_directions", "run_steps"]
 
 # Runs one direction: (direction index, inputs in the order of processing, where to write outputs) -> final states.
 Steps = Callable[[int, Any, Any], Sequence[Any]]
@@ -27,6 +27,12 @@ def direction_count(direction: str, w: Any, r: Any, hidden_size: int | None, gat
     if hidden_size is not None and hidden_size != hidden:
         raise NodeError(f"hidden_size is {hidden_size}, but R has shape {r.shape}")
     return count
+
+
+def check_clip(clip: float | None) -> None:
+    """NodeError if `clip`, which keeps values within [-clip, clip], is negative or NaN."""
+    if clip is not None and not clip >= 0:
+        raise NodeError(f"its attribute clip={clip} bounds nothing; it must be at least 0, or absent")
 
 
 def initial_state(xp: Any, state: Any, like: Any, directions: int, hidden: int, layout: int) -> Any:

@@ -13,7 +13,7 @@ from sardonyx_ep_cpu.ops.spatial.conv_plan import ConvPlan, plan_conv
 from sardonyx_ep_cpu.precision import working_dtype
 from sardonyx_ep_cpu.tiny_weights import without_tiny
 
-__all__ = ["ConvWeights", "conv_nd", "prepare_weights"]
+__all__ = ["ConvWeights", "conv_nd", "pack_weights", "prepare_weights"]
 
 Finish = Callable[[Any, tuple[slice, ...]], None]
 
@@ -31,10 +31,15 @@ class ConvWeights:
 
 
 def prepare_weights(xp: Any, w: Any, group: int) -> ConvWeights:
-    """Weights for `conv_nd(prepared=)`."""
+    """Constant weights for `conv_nd(prepared=)`, looked through once for numbers that are slow and cannot be seen."""
+    return pack_weights(xp, without_tiny(xp, xp.ascontiguousarray(w, dtype=working_dtype(w.dtype))), group)
+
+
+def pack_weights(xp: Any, w: Any, group: int) -> ConvWeights:
+    """Weights for `conv_nd(prepared=)`, number by number as they are. Raises NodeError if `group` does not divide them."""
     if w.ndim < 3 or group < 1 or w.shape[0] % group:
         raise NodeError(f"W {w.shape} has no M = W.shape[0] that group {group} divides")
-    w = without_tiny(xp, xp.ascontiguousarray(w, dtype=working_dtype(w.dtype)))
+    w = xp.ascontiguousarray(w, dtype=working_dtype(w.dtype))
     matrix = w.reshape(group, w.shape[0] // group, prod(w.shape[1:]))
     if group == 1 and matrix.size and 2 * len(xp.unique(matrix[0, :, 0])) <= len(w):
         distinct: dict[bytes, int] = {}
@@ -76,7 +81,7 @@ def conv_nd(
         auto_pad,
         dtype.itemsize,
     )
-    weights = prepared or prepare_weights(xp, w, group)
+    weights = prepared or pack_weights(xp, w, group)
     y = xp.empty(plan.out_shape, dtype)
     if y.size == 0:
         return y.astype(x.dtype, copy=False)

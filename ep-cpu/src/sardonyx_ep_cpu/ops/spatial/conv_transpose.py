@@ -19,7 +19,7 @@ ops = KernelSet()
 
 
 def _prepare(xp: Any, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return None if inputs[1] is None else _matrix(xp, inputs[1], attrs.get("group", 1))
+    return None if inputs[1] is None else without_tiny(xp, _matrix(xp, inputs[1], attrs.get("group", 1)))
 
 
 @ops.add("ConvTranspose", since=1, prepare=_prepare)
@@ -72,5 +72,4 @@ def conv_transpose(
 
 def _matrix(xp: Any, w: Any, group: int) -> Any:
     """W [C, M/group, *K] as [group, M/group * taps, C/group]."""
-    matrix = xp.ascontiguousarray(widen(w).reshape(group, w.shape[0] // group, prod(w.shape[1:])).swapaxes(1, 2))
-    return without_tiny(xp, matrix)
+    return xp.ascontiguousarray(widen(w).reshape(group, w.shape[0] // group, prod(w.shape[1:])).swapaxes(1, 2))

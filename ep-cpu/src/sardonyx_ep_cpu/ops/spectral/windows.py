@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.ep import KernelSet
 from sardonyx.ep.shapes import check_size
 from sardonyx.errors import NodeError
-from sardonyx.ir.dtypes import from_onnx
+from sardonyx_ep_cpu.precision import named_dtype
 
 __all__ = ["blackman_window", "hamming_window", "hann_window", "mel_weight_matrix", "ops"]
 
@@ -54,7 +54,7 @@ def mel_weight_matrix(xp, num_mel_bins, dft_length, sample_rate, lower_edge_hert
     rising = (j - left) / np.maximum(centre - left, 1)
     falling = (right - j) / np.maximum(right - centre, 1)
     y = np.where((j >= left) & (j < centre), rising, np.where((j > centre) & (j < right), falling, j == centre))
-    return xp.asarray(y.astype(from_onnx(output_datatype)))
+    return xp.asarray(y.astype(named_dtype("output_datatype", output_datatype)))
 
 
 def _cosines(xp: Any, size: Any, coefficients: tuple[float, ...], periodic: int, output_datatype: int) -> Any:
@@ -65,4 +65,4 @@ def _cosines(xp: Any, size: Any, coefficients: tuple[float, ...], periodic: int,
     # One point of a symmetric window is its centre; the formula would divide 0 by 0.
     phase = 2 * pi * xp.arange(n) / n if periodic else 2 * pi * xp.arange(n) / (n - 1) if n > 1 else xp.full(n, pi)
     y = sum(c * xp.cos(k * phase) for k, c in enumerate(coefficients))
-    return y.astype(from_onnx(output_datatype))
+    return y.astype(named_dtype("output_datatype", output_datatype))
