@@ -111,7 +111,7 @@ def test_a_negative_width_of_celu_is_left_to_its_body_or_to_others():
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
     session = sardonyx.InferenceSession(model.SerializeToString(), providers=["native", "cpu"])
     (y,) = session.run(None, {"x": np.float32([-100, -1, 2])})
-    np.testing.assert_allclose(y, np.float32([-np.exp(100.0), 1 - np.e, 2]).clip(-np.inf), rtol=1e-5)
+    np.testing.assert_allclose(y, [-np.inf, 1 - np.e, 2], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("op", "shapes", "opset", "attrs", "words"), REFUSED, ids=lambda v: v if isinstance(v, str) else "")

@@ -83,6 +83,8 @@ def test_tools_are_imported_from_the_package_too():
         assert quantization.quantize_static.__module__ == "onnxruntime.quantization.quantize"
         assert ours.InferenceSession(datasets.get_example("mul_1.onnx")).get_inputs()[0].shape == [3, 2]
         assert not hasattr(onnxruntime, "training")
+        iris = ours.InferenceSession(datasets.get_example("logreg_iris.onnx"))  # its weights are for more features than its input has
+        assert [round(p, 3) for p in iris.run(None, {"float_input": [[0.5, 0.5]] * 3})[1][0].values()] == [0.624, 0.225, 0.151]
         print("fine")
     """).endswith("fine")
 

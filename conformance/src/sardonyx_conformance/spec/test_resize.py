@@ -1,4 +1,4 @@
-"""Resize and RoiAlign: coordinates, rounding and antialiasing."""
+"""Resize, RoiAlign and AffineGrid: coordinates, rounding and antialiasing."""
 
 from __future__ import annotations
 
@@ -180,3 +180,16 @@ def test_roi_align_needs_finite_regions(run_op: Any, number: float) -> None:
     rois = np.array([[0, 0, 3, 3], [0, number, 3, 3]], np.float32)
     with pytest.raises(NodeError, match="region 1 of rois"):
         run_op("RoiAlign", np.ones((1, 2, 4, 4), np.float32), rois, np.array([0, 0]), output_height=2, output_width=2)
+
+
+@pytest.mark.parametrize("align_corners", [0, 1])
+@pytest.mark.parametrize("size", [(1, 1, 3, 4), (2, 1, 3, 1), (1, 2, 1, 5), (1, 1, 2, 3, 4), (2, 1, 1, 3, 1), (2, 1, 0, 3)], ids=str)
+def test_affine_grid(run_op: Any, size: tuple[int, ...], align_corners: int) -> None:
+    """theta times the points (2 i - (n - 1)) / (n - align_corners), x first; the only point of an axis is its middle."""
+    count, _, *dims = size
+    theta = np.random.default_rng(3).standard_normal((count, len(dims), len(dims) + 1)).astype(np.float32)
+    lines = [(2 * np.arange(n) - (n - 1)) / max(n - align_corners, 1) for n in dims]
+    points = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(dims)], axis=-1)
+    want = np.einsum("nij,...j->n...i", theta.astype(np.float64), points)
+    y = run_op("AffineGrid", theta, np.array(size), align_corners=align_corners)
+    np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Operators as ONNX defines them in terms of others: a node's function body, from onnx.defs, as IR nodes."""
+"""Operators in terms of others: a node's function body, from onnx.defs or own_bodies, as IR nodes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sardonyx.ir.attribute_values import undefined_attribute
 from sardonyx.ir.build import Builder
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.infer import infer_missing
+from sardonyx.ir.own_bodies import own_body
 from sardonyx.ir.proto import type_to_proto
 from sardonyx.ir.save import Names, node_to_proto
 from sardonyx.ir.schema import KNOWN, schema
@@ -95,6 +96,8 @@ def _function(node: Node, names: Names, opset: int | None) -> Any:
 
     if undefined_attribute(node) is not None:
         return None
+    if (own := own_body(node.domain, node.op)) is not None:
+        return own
     limit = min(opset or KNOWN.get(node.domain, 0), KNOWN.get(node.domain, 0))
     try:
         s: Any = defs.get_schema(node.op, node.since, node.domain)
