@@ -96,11 +96,12 @@ REFUSED = [
     ("Range", [(), (), ()], 27, {"stash_type": -1}, "stash_type=-1"),
     ("Attention", [(1, 2, 3, 4)] * 3, 23, {"qk_matmul_output_mode": 9}, "qk_matmul_output_mode=9"),
     ("RNN", [(2, 1, 3), (1, 4, 3), (1, 4, 4)], 22, {"clip": float("nan"), "hidden_size": 4}, "clip=nan"),
+    ("Celu", [(3,)], 22, {"alpha": -1.0}, "alpha=-1.0 is negative"),
     ("Gemm", [(2, 2), (2, 2)], 13, {"alpha": float("inf")}, "alpha=inf is not finite"),
 ]
 
 
-def test_a_negative_width_of_celu_is_left_to_its_body_or_to_others():
+def test_a_negative_width_of_celu_is_left_to_others():
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1)): of -100 and alpha = -1, minus infinity."""
     graph = helper.make_graph(
         [helper.make_node("Celu", ["x"], ["y"], alpha=-1.0)],

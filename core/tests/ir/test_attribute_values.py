@@ -15,6 +15,7 @@ X = np.ones((1, 4, 2, 2), np.float32)
 UNDEFINED = [
     ("Attention", [X, X, X], {"qk_matmul_output_mode": 4}, "qk_matmul_output_mode=4 is none of 0, 1, 2, 3"),
     ("Attention", [X, X, X], {"softmax_precision": 7}, "softmax_precision=7 is the number of no floating-point type"),
+    ("Celu", [X], {"alpha": -1.0}, "alpha=-1.0 is negative"),
     ("DepthToSpace", [X], {"blocksize": 2, "mode": "RCD"}, "mode='RCD' is none of DCR, CRD"),
     ("Gelu", [X], {"approximate": "erf"}, "approximate='erf' is none of none, tanh"),
     ("HannWindow", [np.array(4)], {"output_datatype": 99}, "output_datatype=99 is the number of no element type"),

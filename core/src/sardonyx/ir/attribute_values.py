@@ -53,4 +53,6 @@ def undefined_attribute(node: Node) -> str | None:
         check = _TYPES.get(name)
         if check is not None and value and (reason := check(value)):
             return f"its attribute {name}={value!r} is {reason}"
+    if node.op == "Celu" and node.attrs.get("alpha", 1.0) < 0:
+        return f"its attribute alpha={node.attrs['alpha']} is negative, where the operator's formula and its body differ"
     return None
