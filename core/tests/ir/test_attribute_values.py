@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import defs
+from onnx import TensorProto, defs, helper
 
+import sardonyx
+from sardonyx.errors import NotSupported
 from sardonyx.ir.attribute_values import _NAMED, _TYPES, undefined_attribute
 from sardonyx.ir.functions import expand
 from sardonyx.ir.load import load
@@ -32,6 +34,19 @@ def test_a_node_whose_meaning_is_undefined_has_no_body(tools, op, inputs, attrs,
     assert words in undefined_attribute(graph.nodes[0])
     assert expand(graph.nodes[0]) is None
     assert [n.op for n in graph.nodes] == [op]
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"), [("Celu", {"alpha": "wide"}), ("Gelu", {"approximate": "erf"}), ("Mine", {"dtype": [1, 2]}), ("Mine", {"dtype": 99})]
+)
+def test_attributes_of_operators_that_are_not_onnx_s_mean_what_their_owners_say(op, attrs):
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], domain="mine", **attrs)], "g", [x], [y])
+    sets = [helper.make_opsetid("", 20), helper.make_opsetid("mine", 1)]
+    model = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
+    assert undefined_attribute(load(model).graph.nodes[0]) is None
+    with pytest.raises(NotSupported, match=f"does not define mine::{op}"):
+        sardonyx.InferenceSession(model, providers=["cpu"])
 
 
 def test_defaults_are_defined():

@@ -33,6 +33,7 @@ void check_kernel_shape(const Attributes& attrs, const int64_t* kernel, size_t a
 // The windows of x under the attributes kernel_shape, strides, dilations, pads, auto_pad and (pools) ceil_mode. `kernel`
 // is the kernel's size where an input gives it, else null. Throws OpError for what does not fit.
 Windows windows_of(const Attributes& attrs, const Shape& x, const int64_t* kernel, bool pool);
+
 // Height and width as the kernels that walk planes take them.
 template <typename Kernel>
 void set_windows(Kernel& k, const Windows& w) {

@@ -61,7 +61,7 @@ Epilogue epilogue(const Attributes& attrs) {
 // A product of one matrix with packed weights, cut into row_chunks x panel_chunks.
 struct PackedArgs {
   Gemm g;
-  int64_t panels, panel_bytes, row_chunks, panel_chunks;
+  int64_t panels, row_chunks, panel_chunks;
   decltype(Kernels::gemm) gemm;
 };
 
@@ -80,10 +80,7 @@ void packed_step(const void* args, Runtime& rt) {
     // Threads come from both ends, and what each takes next lies further in.
     const int64_t next = p < half ? last : a.panels * (p - 1) / a.panel_chunks;
     Gemm g = a.g;
-    if (p != half - 1 && p != half) {
-      g.next = reinterpret_cast<const char*>(g.b) + next * a.panel_bytes;
-      g.next_bytes = a.panel_bytes;
-    }
+    if (p != half - 1 && p != half) g.next = reinterpret_cast<const char*>(g.b) + next * g.next_bytes;
     a.gemm(g, units * r / a.row_chunks * kRowUnit, std::min(g.m, units * (r + 1) / a.row_chunks * kRowUnit), first, last);
   });
 }
@@ -91,7 +88,6 @@ void packed_step(const void* args, Runtime& rt) {
 void cut(PackedArgs* a, int threads) {
   const int64_t width = kernels().gemm_panel(a->g.n);
   a->panels = (a->g.n + width - 1) / width;
-  a->panel_bytes = width * a->g.k * static_cast<int64_t>(sizeof(float));
   a->row_chunks = a->panel_chunks = 1;
   if (threads == 1 || 2.0 * a->g.m * a->g.n * a->g.k < kParallelFlops) return;
   // Panels by preference: each then has one reader. Rows as well where panels are few.
@@ -254,7 +250,7 @@ void product(PlanCtx& p, const Dims& d, bool trans_a, bool trans_b, Place a, Pla
     args->gemm = bf16 ? kernels().gemm_bf16 : kernels().gemm;
     p.bind_packed(args->g.b, packed);
     if (!bf16) p.bind_next_weights(args->g.next);
-    args->g.next_bytes = width * d.k * 4;
+    args->g.next_bytes = width * d.k * static_cast<int64_t>(sizeof(float));  // a panel
     cut(args, p.threads());
     return;
   }

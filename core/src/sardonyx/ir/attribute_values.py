@@ -7,6 +7,7 @@ from typing import Any
 
 from sardonyx.ir.dtypes import FROM_ONNX, is_float
 from sardonyx.ir.graph import Node
+from sardonyx.ir.schema import KNOWN
 
 __all__ = ["undefined_attribute"]
 
@@ -46,6 +47,8 @@ _TYPES: dict[str, Callable[[int], str | None]] = {
 def undefined_attribute(node: Node) -> str | None:
     """Why the meaning of a node is undefined, if one of its attributes has a value that its operator does not know: then a
     function body, which takes any other value for a default, does not stand for the node."""
+    if node.domain not in KNOWN:
+        return None
     for name, value in node.attrs.items():
         allowed = _NAMED.get(node.op, {}).get(name)
         if allowed is not None and value not in allowed:

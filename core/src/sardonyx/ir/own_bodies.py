@@ -86,7 +86,9 @@ _TEXTS = {("", "AffineGrid"): _AFFINE_GRID}
 
 def own_body(domain: str, op: str) -> Any:
     """The FunctionProto of an operator whose body is given here, or None."""
+    text = _TEXTS.get((domain, op))
+    if text is None:
+        return None
     from onnx import parser
 
-    text = _TEXTS.get((domain, op))
-    return None if text is None else parser.parse_function(text)
+    return parser.parse_function(text)
